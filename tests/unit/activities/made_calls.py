@@ -52,10 +52,7 @@ def approved(prepared: PreparedCall, approver: str = "ann") -> ToolCall:
     """Return the call with the grant that its card's approval gives."""
     card = card_of(prepared)
     grant = Grant(
-        confirmation_id=card.confirmation_id,
-        digest=card.digest,
-        approver=approver,
-        granted_at=NOW,
+        confirmation_id=card.confirmation_id, digest=card.digest, approver=approver, granted_at=NOW
     )
     return call_of(prepared).model_copy(update={"grant": grant})
 

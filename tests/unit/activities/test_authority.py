@@ -171,7 +171,6 @@ async def test_a_standing_approval_that_is_used_up_asks_a_person_and_sends_nothi
     """
     seller.grants = MemoryGrants()
     authority, policy = Authority(total_of(workers, "workers")), total_of(missions, "missions")
-
     first, late = [await seller.ordered(authority, policy, mission=name) for name in "ab"]
     outcomes = [
         await seller.send(approved(made, "policy:missions"), authority) for made in (first, late)
@@ -232,7 +231,6 @@ async def test_the_approvers_of_a_written_step_are_checked_at_the_send(
         )
         for name in ("ann@example.com", "cfo@example.com")
     ]
-
     assert (await seller.send(theirs, authority)).kind == "succeeded"
     refused = await seller.send(others, authority)
     unbound = await failure_of(seller.send(others.model_copy(update={"approvers": ()}), authority))

@@ -154,7 +154,6 @@ async def test_a_value_of_another_mission_is_refused(store: CatalogStore) -> Non
     vault = MemoryPii()
     leaked = vault.brought("other", {"traveler_id": "BOB-2222"})["traveler_id"]
     arguments: JsonObject = {"traveler_id": str(leaked)}
-
     call = await prepared(store, vault, arguments)
     own = call_of(await prepared(store, vault, arguments, mission_id="other"))
     moved = own.model_copy(update={"mission_id": "m", "call_id": "m.l.1"})
@@ -172,7 +171,6 @@ async def test_a_side_effect_whose_value_is_not_settled_is_not_sent(store: Catal
     """The newest value is never what was approved by chance."""
     vault = MemoryPii({"traveler_id": "ALICE", "phone": "+4930"})
     call = call_of(await prepared(store, vault))
-
     sent = await invoked(store, vault, call.model_copy(update={"arguments": ARGUMENTS}))
 
     assert sent.kind == "rejected"
@@ -186,7 +184,6 @@ async def test_values_that_are_gone_are_told_and_not_replaced(store: CatalogStor
     arguments: JsonObject = {"traveler_id": "pii:traveler_id"}
     call = call_of(await prepared(store, vault, arguments, brought=brought))
     vault.purge("m")
-
     later = await prepared(store, vault, arguments, brought=brought)
     sent = await invoked(store, vault, call)
 
@@ -285,7 +282,6 @@ async def test_a_rollback_whose_values_were_purged_is_parked_and_says_so(
     wanted = CompensateInput(
         obligation=made.model_copy(update={"state": ObligationState.COMMITTED})
     )
-
     async with tool_client(vault) as tools:
         activities = RollbackActivities(store, tools, cast(Client, None), MemoryGrants())
         on_its_way = await failure_of(of_rollback().run(activities.compensate, wanted))

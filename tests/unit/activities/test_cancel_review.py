@@ -318,7 +318,6 @@ async def test_a_card_is_drawn_whatever_the_probe_does(
 async def test_what_a_person_changed_into_ones_own_stays_with_the_person(desk: Desk) -> None:
     """The amended call has a card too, and says that it is the mission's own."""
     desk.hold(order())
-
     prepared = await desk.prepare(decided_by_people=True)
 
     assert warnings(prepared)["Whose"].startswith("This mission made it")

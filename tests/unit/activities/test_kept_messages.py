@@ -67,7 +67,6 @@ async def answered(kept: KeptMessages, body: JsonValue = LONG) -> ToolOutcome:
 async def test_a_long_body_is_replaced_by_a_short_form() -> None:
     """It keeps the names at its top, and says where the whole is; a short one stays as it is."""
     kept = KeptMessages(begun())
-
     long = await answered(kept)
     short = await answered(kept, {"id": "F-1"})
 
@@ -122,7 +121,6 @@ async def test_facts_are_chosen_by_their_whole_bodies() -> None:
         for n, (body, reference) in enumerate([(outcome.body, outcome.body_ref), ({"n": 99}, None)])
     )
     wanted = PrepareInput(**CALL.ref, arguments={"row": 19}, now=NOW, facts=facts)
-
     prepared = await kept.prepared(message(wanted), PrepareInput)
 
     assert [fact.body for fact in prepared.facts] == [LONG]
@@ -152,7 +150,6 @@ async def test_what_is_learnt_is_named_from_then_on() -> None:
     kept = KeptMessages(store)
     told = message(context())
     old = context(Observation(step=1, tool="look", outcome="succeeded", body=LONG))
-
     learnt = await kept.learn(told)
 
     assert learnt.new_terms is None
@@ -197,7 +194,6 @@ async def test_several_attempts_tell_of_one_selection() -> None:
     store = MemoryObservations()
     first, second = (fake_selection(tool, catalog_size=2) for tool in ("look", "book"))
     wanted = message(context(), keep_as="k1")
-
     told = [await KeptMessages(store).keep(wanted, one) for one in (first, second)]
 
     assert told == [first, first]

@@ -55,7 +55,6 @@ async def test_a_failure_says_what_was_taken_and_is_the_same_otherwise() -> None
     """After its own details; how it is tried again stays. A defect of any type says it too."""
     refused = ApplicationError("no key", {"variable": "KEY"}, type="Paused", non_retryable=True)
     env, _ = environment()
-
     failed = await failure_of(env.run(asks, refused))
     defect = await failure_of(env.run(asks, TypeError("a defect")))
 
@@ -72,7 +71,6 @@ async def test_where_nothing_was_asked_a_failure_is_left_as_it_is() -> None:
     """No planner by rules has anything to tell."""
     env, beats = environment()
     defect = TypeError("a defect")
-
     with pytest.raises(TypeError) as failed:
         await env.run(asks, defect, 0)
 

@@ -17,17 +17,27 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from temporalio.testing import ActivityEnvironment
 
+from orchestrator.activities.authority import Authority
 from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import HandOverActivities, PlanningActivities
 from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import ModelRefused, ModelUnavailable
+from orchestrator.core.errors import GoalUnread, ModelRefused, ModelUnavailable
 from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
-from orchestrator.messages.mission import BegunPlan
-from orchestrator.messages.mission_policy import BeginInput
+from orchestrator.messages.mission import BegunPlan, MissionRequest
+from orchestrator.messages.mission_policy import BeginInput, MissionPolicy
+from orchestrator.messages.plan_preview import PlanInput, PlanPreview
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
-from orchestrator.planning.models import AgentProfile, CallTool, Finish, LegPlan, StepContext
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+)
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.learning.trace import RouteRecord
@@ -259,7 +269,6 @@ async def test_a_router_that_fails_open_says_so_everywhere(
     provider.add_span_processor(SimpleSpanProcessor(spans))
     tracer, meter = provider.get_tracer("test"), MeterProvider([reader]).get_meter("test")
     planning = thought.by(Scripted(), telemetry=Telemetry.on(tracer, meter))
-
     with tracer.start_as_current_span("step"):
         selection = await thought.selected(planning)
 
@@ -325,7 +334,6 @@ async def test_a_model_that_splits_nothing_does_not_lose_the_mission(
 ) -> None:
     """One leg without orders has the whole goal, and the plan says why; a refusal is final."""
     away = Away(error)
-
     plan = await split(thought, away, attempt=attempt)
 
     assert [(leg.goal, leg.orders) for leg in plan.legs] == [(GOAL, ())]
@@ -357,9 +365,89 @@ async def test_a_hand_over_takes_along_the_orders_that_its_agent_can_serve(
     )
     catalogs = MemoryCatalogs()
     catalogs.put(shipped)
-
     planning = HandOverActivities(catalogs, (flyer, hotelier))
     plan: HandOverPlan = await run(planning.plan_hand_over, wanted)
 
     assert plan.leg is not None, plan.refusal
     assert plan.leg.orders == (room,)
+
+
+ANY = AgentProfile(name="any")
+FLIGHT = LegPlan(
+    leg_id="1-flights",
+    goal="book a flight to Lisbon",
+    agent=ANY,
+    orders=(Order(tools=("flight_book_offer",), clause="book a flight", when="if it is dry"),),
+    serves=("a flight to Lisbon",),
+)
+WEATHER = LegPlan(leg_id="2-weather", goal="the weather in Lisbon tomorrow", agent=ANY)
+EXPENSE = LegPlan(
+    leg_id="3-expenses",
+    goal="file the expenses",
+    agent=ANY,
+    depends_on=("1-flights",),
+    orders=(Order(tools=("expense_file_report",), each="the receipts"),),
+)
+TRIP = MissionPlan(legs=(FLIGHT, WEATHER, EXPENSE), uncovered=("and be nice",))
+
+
+async def shown(
+    catalog: Catalog, planner: Scripted, *, goal: str = "x", workers: MissionPolicy | None = None
+) -> PlanPreview:
+    """What a worker with this policy shows for a goal."""
+    catalogs, authority = MemoryCatalogs(), Authority(workers or MissionPolicy())
+    planning = PlanningActivities(
+        catalogs, Router, planner, (), MemoryTraces(), authority=authority
+    )
+    activities = PlanActivities(catalog, catalogs, planning, authority)
+    preview: PlanPreview = await ActivityEnvironment().run(
+        activities.preview_plan, PlanInput(request=MissionRequest(goal=goal), now=NOW)
+    )
+    return preview
+
+
+async def test_a_plan_is_shown_with_its_orders_tools_and_cards(shipped: Catalog) -> None:
+    """A leg that only reads shows the tool that it would be offered first."""
+    preview = await shown(shipped, Scripted(plan=TRIP))
+
+    assert [(leg.leg_id, leg.stage, [tool.name for tool in leg.tools]) for leg in preview.legs] == [
+        ("1-flights", 1, ["flight_book_offer"]),
+        ("2-weather", 1, ["weather_get_forecast"]),
+        ("3-expenses", 2, ["expense_file_report"]),
+    ]
+    assert [leg.orders for leg in preview.legs] == [leg.orders for leg in TRIP.legs]
+    flight = preview.legs[0]
+    assert flight.cards == ("structured-itinerary",)
+    assert flight.tools[0].cancellation == "cancelled by flight_cancel_booking within 1 day"
+    assert flight.serves == ("a flight to Lisbon",)
+    assert (preview.uncovered, preview.doubts) == (("and be nice",), ())
+
+
+async def test_the_same_is_planned_the_same(shipped: Catalog) -> None:
+    """Another plan has another digest."""
+    first = await shown(shipped, Scripted(plan=TRIP))
+    again = await shown(shipped, Scripted(plan=TRIP))
+
+    assert first == again
+    assert first.digest != (await shown(shipped, Scripted(FLIGHT))).digest
+
+
+async def test_whether_plans_are_approved_is_the_workers_policy(shipped: Catalog) -> None:
+    """A mission's own policy need not say so."""
+    preview = await shown(shipped, Scripted(plan=TRIP), workers=MissionPolicy(plan_first=True))
+
+    assert preview.needs_approval
+    assert not preview.asks_first
+
+
+async def test_a_goal_that_nothing_fits_is_refused_in_a_sentence(shipped: Catalog) -> None:
+    """As a mission would be."""
+
+    class Refusing(Careless):
+        async def split_goal(self, *_: Any) -> Any:
+            raise GoalUnread("sing me a song", code="NothingFits")
+
+    refused = await failure_of(shown(shipped, Refusing(None), goal="sing me a song"))
+
+    assert "sing me a song" in refused.message
+    assert (refused.type, refused.non_retryable) == ("NothingFits", True)

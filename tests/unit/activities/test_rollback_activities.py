@@ -95,7 +95,6 @@ async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(shop: Shop) 
     """The ledger keeps a short answer, and all that its cancel needs of the long one."""
     shop.answers(cancel_order=CANCELLED)
     cut = {"response": {"order_id": "o1…"}, "cancel_inputs": {"order_id": "o123"}}
-
     await shop.compensate(**{**COMMITTED, **cut})
 
     assert shop.client.calls[0][1]["order_id"] == "o123"
@@ -110,7 +109,6 @@ async def test_what_a_provider_calls_another_missions_is_not_cancelled(
     grants.settle(theirs.key, Ledger(obligations=(theirs,)))
     shop.offers(probe=False)
     shop.answers(cancel_order=CANCELLED)
-
     outcome = await shop.compensate(**COMMITTED, **answered)
 
     assert (outcome.state, shop.client.calls) == ("parked", [])
@@ -121,7 +119,6 @@ async def test_a_refund_and_a_fee_are_noted(shop: Shop) -> None:
     """What came back, and what did not, is kept for the person who reads the ledger."""
     amounts = {"refund": eur("12.50"), "fee": eur("87.50")}
     shop.answers(cancel_order=CANCELLED.model_copy(update=amounts))
-
     outcome = await shop.compensate(**COMMITTED)
 
     assert outcome.note == "refunded 12.50 EUR, fee 87.50 EUR"
@@ -199,7 +196,6 @@ async def test_a_question_without_a_clear_answer_is_asked_again(
 async def test_a_missing_credential_parks(shop: Shop) -> None:
     """Trying again fixes no configuration: an operator has to look."""
     shop.answers(cancel_order=SecretMissing("shop_key", "ORCHESTRATOR_SECRET_X"))
-
     outcome = await shop.compensate(**COMMITTED)
 
     assert outcome.state == "parked"
@@ -242,7 +238,6 @@ async def test_a_legs_unclear_cancel_is_repeated_under_its_own_key(
 ) -> None:
     """Then it is done, now or before; a cancel with another key would be a second one."""
     shop.answers(cancel_order=answer)
-
     outcome = await shop.compensate(state=ObligationState.COMMITTED, cancel_call=BY_THE_LEG)
 
     assert outcome.state == "cancelled"
@@ -253,7 +248,6 @@ async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(sho
     """What the planner asked for was wrong; what the contract says is tried all the same."""
     wrong = ToolOutcome(kind="rejected", status=400, reason="no such field")
     shop.answers(cancel_order=[wrong, CANCELLED])
-
     outcome = await shop.compensate(**COMMITTED, cancel_call=BY_THE_LEG)
 
     assert outcome.state == "cancelled"

@@ -88,7 +88,6 @@ async def test_a_consequence_is_noted_before_it_leaves_and_settled_after(
         return outcome
 
     monkeypatch.setattr(selling._client, "call", watched)
-
     await selling.send(selling.call())
 
     assert seen == [S.INTENDED]
@@ -137,7 +136,6 @@ async def test_a_call_that_was_held_back_is_sent_later(desk: OpenDesk) -> None:
     """By its own run, or by the one in which that continues, where nothing came of it before."""
     deferred = ToolOutcome(kind="unknown", status=429, reason="HTTP 429", retry_after_s=5)
     selling = desk(deferred, deferred, DONE, key=False)
-
     first = await selling.send(selling.call())
     void = selling.state
     second = await selling.send(selling.call(postponed=1), activity_id="2")
@@ -161,7 +159,6 @@ async def test_what_only_reads_is_not_noted(store: CatalogStore, shop: Shop, scr
     grants, client = MemoryGrants(), scripted({"find_order": [DONE]})
     read = made_call(CALL, tool="find_order", catalog_digest=shop().digest)
     activities = ToolActivities(store, client.as_client, grants)
-
     await of_mission("m").run(activities.invoke_tool, read)
 
     assert grants.last_noted("m") is None
@@ -200,7 +197,6 @@ async def test_what_was_cancelled_is_noted_as_such(
     )
     grants.send(SentCall(CALL, "m", "u", (), Ledger(obligations=(made,))))
     client = scripted({"cancel_order": [DONE], "find_order": [REFUSED]})
-
     outcome = await compensate(client, made.model_copy(update={"verify_cancel": False}))
 
     assert outcome.state == "cancelled"

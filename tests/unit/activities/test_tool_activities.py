@@ -143,7 +143,6 @@ async def test_the_card_shows_the_offer_that_the_arguments_point_at(orders: Orde
     search = Observation.model_validate(
         {"step": 1, "tool": "search", "outcome": "succeeded", "body": found}
     )
-
     prepared = await orders.prepare(observations=(search,))
 
     (goods,) = card_of(prepared).sections()[:1]
@@ -225,7 +224,6 @@ async def test_deadline_and_answer_are_timed_by_the_servers_clock(
     orders.answers(order_book=ORDERED)
     now = datetime.now(UTC) - timedelta(seconds=ahead_s)
     call = await orders.call(deadline=now + timedelta(seconds=10))
-
     outcome = await orders.invoke(call, started_time=now)
 
     assert outcome.kind == "succeeded"
@@ -242,7 +240,6 @@ async def test_what_is_being_taken_back_is_not_sent_again(orders: Orders, attemp
         await orders.invoke(call, grants=grants)
     sent = len(orders.client.calls)
     grants.note_cancel(call.call_id)
-
     outcome = await orders.invoke(call, grants=grants, attempt=attempt)
 
     assert outcome.kind == "unknown"
@@ -253,7 +250,6 @@ async def test_what_is_being_taken_back_is_not_sent_again(orders: Orders, attemp
 async def test_a_deferred_call_is_left_to_its_workflow_to_wait_for(orders: Orders) -> None:
     """Nothing was done, and a wait of Retry-After costs no attempt; after a lost one it does."""
     orders.answers(order_book=TOO_MANY.model_copy(update={"retry_after_s": 7}))
-
     outcome = await orders.invoke()
     again = await failure_of(orders.invoke(attempt=2))
 
@@ -268,7 +264,6 @@ async def test_a_doubted_answer_is_asked_for_once(orders: Orders) -> None:
     """The provider's whole answer: no other attempt is on its way, and none ends otherwise."""
     doubted = ToolOutcome(kind="unknown", status=201, doubted=True, body={"order_id": "o1"})
     orders.answers(order_book=doubted, find_order=MISSING)
-
     first = await orders.invoke()
     later = await orders.invoke(attempt=2)
 
@@ -291,7 +286,6 @@ async def test_a_probe_settles_a_doubted_answer_unless_it_shows_a_failure_too(
 async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(orders: Orders) -> None:
     """A personal field that the vault lacks is a reason the planner can read, not a crash."""
     orders.answers(order_book=PiiMissing(["traveler_name"]))
-
     outcome = await orders.invoke()
 
     assert outcome.kind == "rejected"
@@ -305,7 +299,6 @@ async def test_a_repeated_call_that_is_turned_away_stays_unclear(
     """The first attempt may have booked, and be what a conflict is with: nothing is void yet."""
     refused = ToolOutcome(kind="rejected", status=status, reason="go away")
     orders.answers(order_book=refused, find_order=MISSING)
-
     assert (await orders.invoke()).kind == "rejected"
     again = await failure_of(orders.invoke(attempt=2))
 
@@ -372,7 +365,6 @@ async def test_a_store_that_is_away_is_told_with_whether_anything_was_sent(
     """By this attempt, by one before it, or before the call was held back."""
     orders.answers(order_book=StoreUnavailable("the store", "it restarts"))
     call = await orders.call(**postponed)
-
     lacking = await failure_of(orders.invoke(call, attempt=attempt, noted=noted))
 
     assert nothing_sent(lacking) is is_unsent
@@ -450,7 +442,6 @@ async def test_how_to_cancel_it_is_kept_from_the_whole_answer(orders: Orders) ->
     """A long answer is cut; what the cancel needs was read before that."""
     long: JsonObject = {"order_id": "o" * 3000, "notes": ["x" * 2000] * 40}
     orders.answers(order_book=ORDERED.model_copy(update={"body": long}))
-
     outcome = await orders.invoke()
 
     assert outcome.cancel_inputs == {"order_id": "o" * 3000, "client_reference": "m.1-shop.2"}
@@ -461,7 +452,6 @@ async def test_how_to_cancel_it_is_kept_from_the_whole_answer(orders: Orders) ->
 async def test_an_id_that_no_record_holds_leaves_the_call_unclear(orders: Orders) -> None:
     """Rollback asks for it again; what else names the call is kept."""
     orders.answers(order_book=ORDERED.model_copy(update={"body": {"order_id": "o" * 5_000}}))
-
     outcome = await orders.invoke()
 
     assert (outcome.kind, outcome.is_unproved) == ("unknown", True)
@@ -493,7 +483,6 @@ async def test_the_last_broken_answer_is_cleared_up_by_the_probe(
 ) -> None:
     """What it finds is a success, with its answer; else the id in the broken one is kept."""
     orders.answers(order_book=BROKEN, find_order=found)
-
     outcome = await orders.invoke(attempt=attempt, attempts=most)
 
     assert outcome.kind == kind
@@ -505,7 +494,6 @@ async def test_the_last_broken_answer_is_cleared_up_by_the_probe(
 async def test_an_accepted_call_is_waited_for_and_never_sent_again(orders: Orders) -> None:
     """By its probe, for as long as an attempt may take."""
     orders.answers(order_book=ACCEPTED, find_order=[MISSING, MISSING, ORDERED])
-
     outcome = await orders.invoke()
 
     assert (outcome.kind, outcome.accepted, outcome.body) == ("succeeded", False, ORDERED.body)
@@ -516,7 +504,6 @@ async def test_an_accepted_call_is_waited_for_and_never_sent_again(orders: Order
 async def test_an_accepted_call_that_is_not_found_in_time_stays_accepted(orders: Orders) -> None:
     """The ledger is told, so that nothing found later is taken for nothing there."""
     orders.answers(order_book=ACCEPTED, find_order=MISSING)
-
     outcome = await orders.invoke(await orders.call(timeout_s=1.2))
 
     assert (outcome.kind, outcome.accepted) == ("unknown", True)
@@ -543,7 +530,6 @@ async def test_waiting_for_the_store_is_not_the_providers_time(
     orders.answers(order_book=ORDERED)
     released, grants = threading.Event(), MemoryGrants()
     monkeypatch.setattr(grants, part, lambda *_: released.wait(10))
-
     lacking = await failure_of(orders.invoke(grants=grants))
     released.set()
 
@@ -560,7 +546,6 @@ async def test_an_answer_is_not_lost_with_a_store_that_hangs(
     orders.answers(order_book=ORDERED)
     released, grants = threading.Event(), MemoryGrants()
     monkeypatch.setattr(grants, "settle", lambda *_: released.wait(10))
-
     outcome = await orders.invoke(grants=grants)
     released.set()
 

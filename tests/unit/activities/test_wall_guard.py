@@ -118,7 +118,6 @@ async def test_nothing_outside_is_selected(
 ) -> None:
     """Whatever the router forwards, or if there is none; nor what the leg claims to have found."""
     context = _context(shipped, agent, discovered=(OUTSIDE, "message_unsend"))
-
     planning = thought(*profiles, routers=routers)
     selection = await of_mission().run(planning.selected, context, context)
 
@@ -149,7 +148,6 @@ async def test_a_decision_outside_is_refused_and_told(
         context=_context(shipped, agent, discovered=(OUTSIDE,)),
         selection=fake_selection("message_send", OUTSIDE, catalog_size=93),
     )
-
     planned = await of_mission().run(thought(*profiles, planner=planner).plan_step, step)
 
     assert isinstance(planned, PlanStepOutput)
@@ -228,7 +226,6 @@ async def test_no_call_outside_is_prepared(bookshop: Bookshop, agent: Wall, wall
     told = {"catalog_digest": bookshop.catalog.digest, "agent": agent}
     wanted = wanted_call("m.l.1", tool="order_book", arguments={"book_id": "b7"}, **told)
     inside = wanted_call("m.l.1", tool="find_order", arguments={"client_reference": "r"}, **told)
-
     refused = await of_mission().run(bookshop.prepare(walls), wanted)
     allowed = await of_mission().run(bookshop.prepare(walls), inside)
 

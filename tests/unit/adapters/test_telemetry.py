@@ -62,7 +62,6 @@ def _recorded() -> tuple[Telemetry, InMemorySpanExporter, InMemoryMetricReader]:
 def test_a_failed_call_is_an_error_without_its_text() -> None:
     """The span tells the kind of failure; what it said may hold what a person is called."""
     telemetry, spans, _ = _recorded()
-
     with (
         pytest.raises(ValueError, match="Ada"),
         tool_call_span(telemetry, _TOOL, base_url="https://h/x", call_id="c"),

@@ -195,7 +195,6 @@ async def test_all_that_waits_is_one_search() -> None:
     one.memo |= {f"{names.WAITS_MEMO}1": LegWaiting(card=CARD), "goal": "go"}
     one.memo[names.WAITS_MEMO] = LegWaiting(stalled="a catalog")
     server = Server(one, two)
-
     waiting = await all_waiting(Connection(cast(Client, server), "q"))
 
     assert (waiting.cards, waiting.stalled) == ((CARD,), ("a catalog",))
@@ -243,7 +242,6 @@ async def test_cards_come_as_their_mission_writes_them_into_its_memo(
     monkeypatch.setattr("orchestrator.client.opened_cards._RESTS_S", (0, 0))
     amended = CARD.model_copy(update={"digest": "f" * 64})
     looks = Opening(None, CARD, CARD, amended, None)
-
     cards = opened_cards(to(looks), "trip")
 
     assert [card.digest async for card in cards] == [CARD.digest, amended.digest]

@@ -117,7 +117,6 @@ def test_arguments_that_break_the_contract_would_have_been_refused() -> None:
     """No card would have been shown."""
     watched = Watched()
     watched.call("calendar_create_event", {"title": "Dinner"})
-
     report = reported(watched)
 
     assert [one.kind for one in report.caught] == ["refused"]
@@ -162,7 +161,6 @@ def test_charges_are_compared_with_price_and_budget() -> None:
     booking: JsonObject = {"offer_id": "off_1", "traveler_id": "pii:traveler_id"}
     booked = ToolOutcome(kind="succeeded", status=201, price=charged, answered_at=BEGAN, body={})
     watched.call("flight_book_offer", booking, booked)
-
     found = kinds(watched)
 
     assert found["overcharged"] == 1
@@ -173,7 +171,6 @@ def test_a_tool_without_document_is_not_passed_over_silently() -> None:
     """The report says what it did not examine."""
     watched = Watched()
     watched.call("calendar_create_event", EVENT)
-
     report = report_of([watched.run], {}, since=BEGAN, policy=MissionPolicy())
 
     assert any("calendar_create_event" in one for one in report.unread)

@@ -11,12 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import skipped
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.start import Starter
-from orchestrator.core.errors import (
-    DocumentInvalid,
-    MissionIdTaken,
-    NoWorker,
-    UsageError,
-)
+from orchestrator.core.errors import DocumentInvalid, MissionIdTaken, NoWorker, UsageError
 from orchestrator.core.pii import handle_of
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest, request_digest
@@ -61,7 +56,6 @@ def test_what_only_a_skipped_operation_takes_is_personal_too(vault: SqlVault) ->
     fault = DocumentInvalid("trips", "/paths", "it refers to nothing")
     left_out = skipped("trip_insure", fault, ("passport_number",))
     catalog = Catalog({}, {BOOK.name: BOOK}, skipped=[left_out])
-
     brought = separate_personal({"passport_number": "X1"}, catalog, vault, mission_id="m")
 
     assert brought.values == {"passport_number": "X1"}

@@ -110,7 +110,6 @@ async def test_readers_share_a_history() -> None:
     histories = server.histories()
     waiting, other = histories.of("trip", "run"), histories.of("trip", "run")
     await waiting.read(run(5))
-
     grown = asyncio.create_task(waiting.grow(5))
     await asyncio.sleep(0)
     late = asyncio.create_task(other.read(run(7)))
@@ -173,7 +172,6 @@ async def test_a_task_that_the_server_drops_is_replaced() -> None:
     server.uncertain = 2
     history = server.history()
     await history.read(run(3))
-
     server.length, server.uncertain, server.is_over = 4, 0, True
 
     assert ids(await history.read(run(4, is_over=True))) == [1, 2, 3, 4]
@@ -201,7 +199,6 @@ async def test_the_oldest_histories_leave_memory(monkeypatch: pytest.MonkeyPatch
     histories = Server(3).histories()
     first = histories.of("trip", "one")
     await first.read(run(3))
-
     histories.of("trip", "two")
 
     assert histories.of("trip", "one") is not first

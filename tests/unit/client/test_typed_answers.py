@@ -220,7 +220,6 @@ def test_no_text_breaks_the_reading_or_becomes_a_value_that_is_not_taken(
 def test_days_are_counted_from_the_clock_of_whoever_answers() -> None:
     """A question of Monday that is answered on Tuesday has Wednesday as its tomorrow."""
     east = datetime(2026, 11, 24, 1, tzinfo=timezone(timedelta(hours=2)))
-
     understood = read_answer({"at": MOMENT}, {"at": "tomorrow at 8 pm"}, now=east)
 
     assert understood.values == {"at": "2026-11-25T20:00:00+02:00"}
@@ -229,7 +228,6 @@ def test_days_are_counted_from_the_clock_of_whoever_answers() -> None:
 def test_what_was_made_of_it_is_told() -> None:
     """A day with its weekday, and nothing of what stays as it was typed."""
     fields: dict[str, JsonObject] = {"day": DATE, "city": {"type": "string"}}
-
     understood = read_answer(fields, {"day": "tomorrow", "city": "Lisbon"}, now=MONDAY)
 
     assert understood.notes == ("day: Tuesday 24 November 2026 (2026-11-24)",)
@@ -256,7 +254,6 @@ def test_an_end_before_its_start_is_asked_for_again() -> None:
     day: JsonObject = {"type": "string", "format": "date"}
     fields = {"check_in": day, "check_out": day}
     now = datetime(2026, 11, 23, 9, tzinfo=UTC)
-
     turned = read_answer(fields, {"check_in": "next friday", "check_out": "tomorrow"}, now=now)
     right = read_answer(fields, {"check_in": "tomorrow", "check_out": "next friday"}, now=now)
 

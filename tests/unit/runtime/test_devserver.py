@@ -49,7 +49,6 @@ def test_a_file_with_our_name_is_not_run_in_our_place(
     """A folder of a user's may hold `orchestrator.py`: the parts of an installation start there."""
     (tmp_path / "orchestrator.py").write_text("raise SystemExit('not ours')")
     monkeypatch.chdir(tmp_path)
-
     ran = subprocess.run([*ourselves(), "--help"], capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stderr) == (0, "")

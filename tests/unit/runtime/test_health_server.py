@@ -1,5 +1,7 @@
-"""What probes and scrapers are told of a worker."""
+"""What probes and scrapers are told of a worker, and what it waits for before it begins."""
 
+import asyncio
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from threading import Event
@@ -12,11 +14,12 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from orchestrator.core.errors import StoreUnavailable, UsageError
+from orchestrator.core.errors import ServerUnreachable, StoreRefused, StoreUnavailable, UsageError
 from orchestrator.proxy.server import read_address
+from orchestrator.runtime import worker_state
 from orchestrator.runtime.health_server import health_app, served_health
 from orchestrator.runtime.worker import worker_limits
-from orchestrator.runtime.worker_state import Phase, WorkerState
+from orchestrator.runtime.worker_state import AwaitedParts, Phase, StoppedWaiting, WorkerState
 from orchestrator.settings import Settings
 
 
@@ -173,3 +176,60 @@ def test_the_limits_of_a_worker_are_its_settings(tmp_path: Any) -> None:
     assert limits["max_concurrent_activities"] == 7
     assert "Autoscaling" in type(limits["activity_task_poller_behavior"]).__name__
     assert "Simple" in type(worker_limits(settings)["activity_task_poller_behavior"]).__name__
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask again at once."""
+    monkeypatch.setattr(worker_state, "_FIRST_PAUSE_S", 0.001)
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        ServerUnreachable("temporal:7233"),
+        StoreUnavailable("postgresql://me@db/missions", "connection refused"),
+    ],
+)
+async def test_what_is_away_is_waited_for_and_told_once(
+    away: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In one line; who asks meanwhile is told the same."""
+    caplog.set_level(logging.INFO, "orchestrator.runtime.worker_state")
+    state, shown = WorkerState(), list[str]()
+
+    async def attempt() -> str:
+        shown.append(state.waits_for)
+        if len(shown) < 4:
+            raise away
+        return "there"
+
+    assert await AwaitedParts(state, asyncio.Event()).retry_until_available(attempt) == "there"
+
+    assert shown == ["", *[str(away)] * 3]
+    assert state.waits_for == ""
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert str(away) in caplog.text
+
+
+async def test_what_waiting_does_not_mend_ends_it() -> None:
+    """A wrong password, for one."""
+
+    async def attempt() -> None:
+        raise StoreRefused("password authentication failed")
+
+    with pytest.raises(StoreRefused):
+        await AwaitedParts(WorkerState(), asyncio.Event()).retry_until_available(attempt)
+
+
+async def test_a_worker_that_waits_ends_when_it_is_asked_to() -> None:
+    """It does not first wait for the rest of its pause."""
+    stop = asyncio.Event()
+
+    async def attempt() -> None:
+        stop.set()
+        raise ServerUnreachable("temporal:7233")
+
+    with pytest.raises(StoppedWaiting):
+        async with asyncio.timeout(30):
+            await AwaitedParts(WorkerState(), stop).retry_until_available(attempt)

@@ -82,7 +82,6 @@ def test_prometheus_gets_the_same_as_text() -> None:
 
 def test_a_collector_that_is_away_keeps_no_process_from_ending() -> None:
     body = f"{_MEASURES}\n        import time; began = time.monotonic()"
-
     printed = _run(
         body,
         "print(time.monotonic() - began)",

@@ -76,7 +76,6 @@ class Namespace:
 async def test_search_attributes_without_room_are_named() -> None:
     """Those of the type that is full, how many are taken, and what to do."""
     full = Namespace(*(f"Theirs{n}" for n in range(8)))
-
     with pytest.raises(UsageError) as refused:
         await register_search_attributes(full.client)
 
@@ -91,7 +90,6 @@ async def test_what_an_emptied_server_has_lost_is_registered_again() -> None:
     """Search attributes and the schedule of the sweep; a pause of an operator is no loss."""
     emptied, state = Namespace(), WorkerState()
     fault = await registration_fault(emptied.client)
-
     await _look_again(emptied.client, Settings(), state)
     await _look_again(emptied.client, Settings(), state)
 

@@ -58,7 +58,6 @@ def test_what_cannot_be_read_any_more_is_there_as_it_was_written_last(tmp_path: 
     own = OwnDocuments((Path("/mine"),), ())
     write_redirected({"crm": EMPTY, "kept": EMPTY}, tmp_path, port=8700)
     broken = [UnreadFile(document=n, file=f"/mine/{n}.yaml", reason="r") for n in ("crm", "new")]
-
     assert last_written(own, broken, tmp_path) == {}
     note_sources(own, tmp_path)
     kept = last_written(own, broken, tmp_path)

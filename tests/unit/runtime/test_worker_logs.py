@@ -81,7 +81,6 @@ def test_of_a_missions_errors_the_kinds_are_told_and_not_the_texts(
     record: Record, form: logging.Formatter
 ) -> None:
     error = _raised(ApplicationError("Ada is unknown", type="PlanInvalid"), ValueError("Ada"))
-
     line = form.format(record("failed", error=error, temporal_activity=_MISSION))
 
     assert "PlanInvalid < ValueError (" in line
@@ -99,7 +98,6 @@ def test_what_the_sdk_logs_is_told_with_its_ids_and_without_its_other_fields(
     record: Record,
 ) -> None:
     fields = {"run_id": "r-1", "failure": "Failure { message: 'Ada is unknown' }"}
-
     line = JsonLines().format(record("Failing", temporal_log=SimpleNamespace(fields=fields)))
 
     assert json.loads(line)["run_id"] == "r-1"

@@ -110,7 +110,6 @@ async def test_what_is_wrong_around_a_whole_answer_is_a_note(answer: httpx.Respo
         "200": {"description": "", "headers": left, "content": {JSON: {"schema": SCHEMA}}},
         "default": {"description": "trouble", "content": PROBLEM},
     }
-
     came = await outcome(answer, responses=declared)
 
     assert (came.kind, came.body) == ("succeeded", {"id": "1"})
@@ -137,7 +136,6 @@ async def test_a_header_that_the_cancel_reads_stays_strict(header: dict[str, str
         "x-orchet-cancels": "drop",
         "x-orchet-compensation-args": {"id": "$response.header.Location"},
     }
-
     came = await outcome(httpx.Response(201, headers=header), others=DROP, **keywords)
 
     assert came.kind == "unknown"
@@ -181,7 +179,6 @@ async def test_the_document_may_say_what_is_no_success(
 async def test_accepted_is_done_when_the_document_says_so(condition: Any, kind: str) -> None:
     """By its status; a failure by another condition may still become a success."""
     more = {} if condition is None else {"x-orchet-success-when": condition}
-
     came = await outcome(httpx.Response(202), **more)
 
     assert (came.kind, came.accepted) == (kind, kind == "unknown")
@@ -237,7 +234,6 @@ async def test_a_thing_that_is_answered_to_be_gone_was_not_made(
         "/find": {"get": tool("find", GONE)},
     }
     body = {"id": "b1"} if state is None else {"id": "b1", "state": state}
-
     came = await outcome(said(body), others=others, **pair)
 
     assert (came.kind, came.is_unproved) == (kind, kind == "unknown")
@@ -278,7 +274,6 @@ async def test_an_answer_about_another_is_no_success(name: str, body: Any, kind:
     reference = {"name": "client_reference", "in": "query", "schema": text}
     find = tool("find", STRICT, parameters=[reference])
     catalog = catalog_of(book, others={"/drop": {"post": drop}, "/find": {"get": find}})
-
     (came,) = await outcomes(catalog, said(body), tool=name, arguments={field: value})
 
     assert (came.kind, came.is_unproved) == (kind, kind == "unknown")
@@ -328,7 +323,6 @@ async def test_a_name_with_two_values_settles_neither_money_nor_identity(
 async def test_a_breach_of_an_answer_speaks_of_no_input() -> None:
     schema = {**SCHEMA, "additionalProperties": False}
     closed = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
-
     came = await outcome(said({"id": "1", "identity": 2}), responses=closed)
 
     assert (came.kind, came.contract_breach) == ("succeeded", "identity is not declared")
@@ -358,7 +352,6 @@ async def test_whole_numbers_keep_their_digits() -> None:
     body = b'{"id": "1", "error": [725653563933458435, 725653563933458435.0, 1.5e3]}'
     schema = {"type": "object", "properties": {"n": {"multipleOf": 0.1}}}
     declared = {"200": {"description": "done", "content": {JSON: {"schema": schema}}}}
-
     came = await outcome(httpx.Response(200, content=body, headers={"content-type": JSON}))
     large = await outcome(said({"n": 10**400}), responses=declared)
 
@@ -391,7 +384,6 @@ async def test_no_header_raises(asked: str, waits: float | None) -> None:
         "set-cookie": "a=\u00e9; Path=/",
         "content-disposition": "attachment; filename*=idna''x",
     }
-
     came = await outcome(httpx.Response(503, headers=httpx.Headers(headers, encoding="utf-8")))
 
     assert came.retry_after_s == waits
@@ -419,7 +411,6 @@ async def test_an_answer_that_contradicts_its_status_is_not_believed(body: Any, 
     """By the closed rule; of a read nothing depends on it, and a condition decides alone."""
     answer = said(body, 201) if body is not None else httpx.Response(201)
     responses = ANYTHING if body is not None else {"201": {"description": "done"}}
-
     came = await outcome(answer, responses=responses)
 
     assert came.kind == kind
@@ -489,7 +480,6 @@ async def test_an_answer_with_the_id_of_something_made_is_never_void(body: Any, 
         "x-orchet-compensation-args": {"id": "$response.body#/id"},
     }
     answer = said({**body, "status": "requires_action"})
-
     came = await outcome(answer, responses=ANYTHING, others=DROP, **keywords)
 
     assert came.kind == kind
@@ -596,7 +586,6 @@ async def test_no_reason_holds_a_value_that_was_sent(status: int, body: dict[str
         },
     }
     answer = said(json.loads(json.dumps(body).replace("{}", value)), status)
-
     (came,) = await outcomes(
         catalog_of(operation), answer, arguments={"name": "pii:name"}, personal={"name": value}
     )

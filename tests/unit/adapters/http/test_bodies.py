@@ -48,7 +48,6 @@ def test_the_idempotency_key_goes_into_its_field(content_type: str, given: JsonO
         "required": ["idempotency_key"],
     }
     content = {content_type: {"schema": schema}}
-
     body = _sent(content, given, key="m-1.leg.1").content.decode()
 
     found = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", body)
@@ -70,7 +69,6 @@ ITEMS: dict[str, Any] = {"type": "array", "items": _object(price={"type": "strin
 def test_lists_of_objects_in_forms(encoding: dict[str, Any], form: str) -> None:
     """In brackets where a style is declared, JSON by OpenAPI's own default where none is."""
     content = {FORM: {"schema": _object(items=ITEMS), "encoding": {"items": encoding}}}
-
     request = _sent(content, {"items": [{"price": "p"}, {"price": "q"}]})
 
     assert unquote(request.read().decode()) == form
@@ -98,7 +96,6 @@ def test_a_body_is_sent_by_its_declared_type(case: str) -> None:
         "application/xml": {"type": "object", "required": ["a"]},
     }
     schema = schemas.get(declared, _object(a={"type": ["string", "integer"]}))
-
     request = _sent({declared: {"schema": schema}}, given)
 
     assert request.headers["content-type"].startswith(sent_type or declared)
@@ -155,7 +152,6 @@ def test_parts_of_every_kind() -> None:
 def test_a_retry_sends_the_same_parts() -> None:
     """Byte for byte, its boundaries included: a provider compares what comes under one key."""
     content = {"multipart/form-data": {"schema": _object(a={}, b={})}}
-
     first, second = (_sent(content, {"a": "x", "b": [1, 2]}) for _ in range(2))
 
     assert first.read() == second.read()

@@ -152,7 +152,6 @@ def test_a_long_header_is_masked_before_it_is_cut() -> None:
 async def test_recursive_alternatives_cost_as_much_as_their_value(keyword: str) -> None:
     """A level more is a level more, and not twice as much."""
     catalog = answered_by(NODE, {keyword: [one_of("a"), one_of("b")]})
-
     async with asyncio.timeout(60):
         bodies = [json.dumps(nested(90, leaf)).encode() for leaf in (1, "x")]
         found = await answered(catalog, *bodies)
@@ -167,7 +166,6 @@ async def test_breaches_of_alternatives_are_named_as_deep_as_can_be_read(keyword
         {"properties": {"child": NODE, "kind": {"const": kind}}} for kind in ("p", "q")
     ]
     catalog = answered_by({keyword: branches}, {"properties": {"n": {"type": "integer"}}})
-
     (found,) = await answered(catalog, b'{"child": {"n": "x"}}')
 
     assert found.contract_breach == (
@@ -207,7 +205,6 @@ async def test_a_large_answer_is_checked_like_a_small_one() -> None:
     element: Any = {"type": "object", "properties": {"n": {"type": "integer"}}}
     catalog = answered_by({"type": "array", "items": element})
     good = [{"n": n, "text": "x" * 50} for n in range(3_000)]
-
     bodies = [json.dumps(one).encode() for one in (good, [*good, {"n": "x"}])]
     fine, wrong = await answered(catalog, *bodies)
 
@@ -242,7 +239,6 @@ async def test_an_answer_of_too_many_lists_is_not_read(media_type: bytes) -> Non
     """Nothing else would run while the parser makes them; brackets in a text count too."""
     lists = b"[" + b"[]," * 20_000 + b"[]]"
     catalog, headers = answered_by({}, method="post"), [(b"content-type", media_type)]
-
     (found,) = await answered(catalog, lists, headers=headers)
 
     assert found.kind == "unknown"
@@ -257,7 +253,6 @@ async def test_no_cookie_is_kept_and_none_raises() -> None:
         *[(b"set-cookie", f"c{n}=1; Path=/".encode()) for n in range(1_000)],
         (b"set-cookie", "a=\u00e9; Path=/".encode()),
     ]
-
     found = await answered(answered_by({}), *[b"[]"] * 3, headers=headers, status=302)
 
     assert [one.status for one in found] == [302] * 3

@@ -222,7 +222,6 @@ async def test_a_file_that_its_place_does_not_take_is_refused(
 def test_a_handle_stands_where_a_file_belongs(catalog: Catalog) -> None:
     """Its text would mean nothing to a provider anywhere else."""
     tool = catalog.tool("ticket_open")
-
     (problem,) = check_arguments(catalog, tool, {"subject": HANDLE, "document": HANDLE})
 
     assert problem.startswith("subject is the handle of a file")

@@ -167,7 +167,6 @@ def test_an_answer_that_confuses_the_checker_is_reported() -> None:
     body = '{"b": "é"}'.encode()
     bad = _answered({"type": "object", "properties": {"b": {"pattern": "("}}})
     byte = _answered({"type": "object", "properties": {"b": {"type": "string", "format": "byte"}}})
-
     confused = _contract(bad).response(200, "application/json", body)
     odd = _contract(byte, version="3.0.3").response(200, "application/json", body)
 
@@ -178,7 +177,6 @@ def test_an_answer_that_confuses_the_checker_is_reported() -> None:
 def test_many_breaches_are_counted() -> None:
     """A thousand wrong elements make a text that can be read."""
     contract = _contract(_answered({"type": "array", "items": {"type": "string"}}))
-
     breach = contract.response(200, "application/json", f"[{','.join(['1'] * 1000)}]".encode())
 
     assert breach.endswith("; and 992 more")

@@ -25,7 +25,6 @@ def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
     vault.put("name", "Grace")
     own = vault.brought("m", {"name": "Alice"})["name"]
     vault.brought("m", {"name": "Bob"})
-
     sent = read_values("book", [ada, own, Handle("name")], vault, mission_id="m")
     again = pin_arguments({"who": str(ada)}, [ada], vault, mission_id="m", brought=[own])
 
@@ -83,7 +82,6 @@ def test_handles_inside_of_objects_and_lists_are_revealed() -> None:
     """Each by the schema of its own property; what is no handle stays."""
     tool = taking({"type": "array", "items": {"$ref": "#/$defs/Person"}})
     people: JsonObject = {"pin": [{"pin": "pii:pin", "name": "Ada"}, {"note": "is pii:pin"}]}
-
     revealed = reveal_arguments(tool, people, {Handle("pin"): "1984"})
 
     assert revealed == {"pin": [{"pin": 1984, "name": "Ada"}, {"note": "is 1984"}]}

@@ -25,7 +25,6 @@ def test_what_is_put_is_compiled_again_elsewhere(open_store: OpenStore) -> None:
     """Another process gets the same tools under the same digest."""
     catalog = _catalog()
     open_store().catalogs.put(catalog)
-
     found = open_store().catalogs.get(catalog.digest)
 
     assert found.digest == catalog.digest
@@ -59,7 +58,6 @@ def test_the_tools_are_kept_as_they_were_compiled(store: Store) -> None:
     content["tools"]["thing_search"]["load_policy"] = "deferred"
     digest = content_digest(content["documents"], content["tools"])
     store.catalogs.keep(digest, json.dumps(content).encode(), at=NOW)
-
     found = store.catalogs.get(digest)
 
     assert found.digest == digest != catalog.digest
@@ -74,7 +72,6 @@ def test_damage_is_named_and_healed(store: Store, seed: int) -> None:
     at = chance.randrange(len(whole) - 1)
     damaged = whole[:at] if seed % 2 else whole[:at] + b"\x7f" + whole[at + 1 :]
     store.catalogs.keep(catalog.digest, damaged, at=NOW)
-
     with pytest.raises(CatalogNotFound) as told:
         store.catalogs.get(catalog.digest)
     store.catalogs.put(catalog, mission_id="m-1")

@@ -23,7 +23,6 @@ def test_replacing_leaves_nothing_else_behind(tmp_path: Path) -> None:
     """New content, wanted permissions, no temporary file, also after a write that failed."""
     path = tmp_path / "f"
     path.write_bytes(b"old")
-
     replace_file(path, b"new", mode=0o640)
 
     assert path.read_bytes() == b"new"

@@ -80,7 +80,6 @@ def test_a_call_is_noted_with_what_it_may_leave_as_its_grant_is_used(open_store:
     """Whoever sends it later is told of it; the first note stays."""
     obligation = fake_obligation("m.1-shop.2")
     other = fake_obligation("m.1-shop.2", tool="other")
-
     first = open_store().grants.send(sent("a", DIGEST, leaves=obligation))
     second = open_store().grants.send(sent("b", leaves=other))
 
@@ -119,7 +118,6 @@ def test_the_obligations_of_concluded_missions_can_be_removed(open_store: OpenSt
     for one in made:
         grants.send(leaving(one))
     grants.conclude("a")
-
     kept = grants.missions()
     grants.purge("a", "b")
 

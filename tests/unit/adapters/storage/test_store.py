@@ -128,7 +128,6 @@ def test_a_server_that_lets_nobody_in_is_told(
     """With where it was looked for, and no password."""
     store = Store(tmp_path, url=postgres_url.replace(*changed))
     password = postgres_url.split(":")[2].partition("@")[0]
-
     with pytest.raises(StateMissing, match=told) as away:
         store.open()
 
@@ -141,7 +140,6 @@ def test_rights_that_are_missing_are_told(postgres: PostgresServer, tmp_path: Pa
     fresh = postgres.create_database()
     postgres.execute(f"CREATE ROLE guest LOGIN PASSWORD '{PASSWORD}'")
     url = f"postgresql://guest:{PASSWORD}@{fresh.rpartition('@')[2]}"
-
     with pytest.raises(StoreRefused, match="permission denied") as refused:
         Store(tmp_path, url=url).open()
 

@@ -63,7 +63,6 @@ async def test_each_result_settles_its_call_and_no_result_leaves_it_unclear() ->
     run.time_out(await sent(run, call_of(booked("m.1-trip.4"))))
     await sent(run, call_of(booked("m.1-trip.5")))
     await sent(run, call_of(booked("m.1-trip.6")), ToolOutcome(kind="unknown", reason="HTTP 503"))
-
     ledger, notes = await read_ledger(Server().keep("m", run).client, "m")
 
     assert [o.state for o in ledger.obligations] == [S.COMMITTED, S.VOID, *[S.INTENDED] * 4]
@@ -99,7 +98,6 @@ async def test_what_the_mission_cancelled_itself_is_cancelled() -> None:
     await sent(run, call_of(None, cancels=cancel_of("m.1-trip.9", id="b1")), DONE)
     unclear = call_of(None, call_id="m.1-trip.8", cancels=cancel_of("m.1-trip.8", id="b2"))
     run.time_out(await sent(run, unclear))
-
     ledger, _ = await read_ledger(Server().keep("m", run).client, "m")
 
     first, second = ledger.obligations
@@ -122,7 +120,6 @@ async def test_an_overcharge_that_the_mission_had_cancelled() -> None:
     await run.complete(first, CompensationOutcome(state="cancelled"))
     await run.fail(second, CompensationFailure(reason="HTTP 503", arrived=False))
     run.time_out(third)
-
     ledger, _ = await read_ledger(Server().keep("m", run).client, "m")
 
     assert [o.state for o in ledger.obligations] == [S.CANCELLED, S.COMMITTED, S.COMMITTED]
@@ -182,7 +179,6 @@ async def test_another_call_under_the_same_id_is_kept_beside_it() -> None:
     reset.reset_from(base)
     later = NOW + timedelta(hours=1)
     await sent(reset, call_of(booked("m.1-trip.1", arguments={"to": "Rome"}, written_at=later)))
-
     ledger, _ = await read_ledger(Server().keep("m", base, reset).client, "m")
 
     assert [o.arguments["to"] for o in ledger.obligations] == ["Oslo", "Rome"]
@@ -209,7 +205,6 @@ async def test_what_is_of_another_mission_is_passed_over_with_a_note() -> None:
     await sent(run, call_of(booked("m.1-trip.3"), call_id="m.1-trip.4"))
     await run.schedule(names.COMPENSATE, CompensateInput(obligation=booked("other.1-trip.5")))
     await sent(run, call_of(booked("m.1-trip.6")))
-
     ledger, notes = await read_ledger(Server().keep("m", run).client, "m")
 
     assert [o.obligation_id for o in ledger.obligations] == ["m.1-trip.6"]

@@ -54,7 +54,6 @@ async def test_each_attempt_counts_as_far_as_it_came() -> None:
     failure = CompensationFailure(reason="HTTP 503", arrived=False)
     await run.fail(await compensate(run, MADE[1]), failure)
     await compensate(run, MADE[0])
-
     report = await report_of(Server().keep(ID, run))
 
     states = [(o.state, o.cancel_sent) for o in report.ledger.obligations]
@@ -72,7 +71,6 @@ async def test_what_is_parked_meanwhile_is_in_the_memo() -> None:
     shown = RollbackReport(mission_id="m", ledger=Ledger(obligations=(parked, forged, other)))
     server = Server().keep(ID, run)
     server.memos[ID] = {names.PARKED_MEMO: shown}
-
     report = await report_of(server)
 
     assert [o.state for o in report.ledger.obligations] == [S.PARKED, S.COMMITTED, S.COMMITTED]
