@@ -36,7 +36,7 @@ CLIENT = cast(Client, SimpleNamespace(data_converter=pydantic_data_converter))
 CONNECTION = Connection(CLIENT, "missions")
 
 
-async def check(goal: str = "go", **inputs: JsonValue) -> None:
+async def check(goal: str = "go", /, **inputs: JsonValue) -> None:
     await check_request(CLIENT, MissionRequest(goal=goal, inputs=inputs))
 
 
@@ -48,7 +48,7 @@ async def test_a_request_is_measured_as_it_is_sent() -> None:
     with pytest.raises(UsageError, match=r"0\.98 MB|1\.0 MB"):
         await check(note="ü" * room)
     with pytest.raises(UsageError, match="1,001 inputs"):
-        await check(**dict.fromkeys(map(str, range(MOST_INPUTS + 1)), 1))
+        await check("go", **dict.fromkeys(map(str, range(MOST_INPUTS + 1)), 1))
 
 
 def nested(levels: int) -> JsonValue:

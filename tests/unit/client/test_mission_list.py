@@ -1,6 +1,5 @@
 """How missions stand and what they wait for; who would take what waits in a task queue."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -139,28 +138,24 @@ def version(build: str) -> WorkerDeploymentVersion:
     return WorkerDeploymentVersion(deployment_name="q", build_id=build)
 
 
-@dataclass(frozen=True)
-class Poller:
-    """One that was seen so long before the test, which may begin long after its parameters."""
-
-    build: str | None
-    seconds_ago: float
+Poller = tuple[str | None, float]
+"""A build, and how long before the test it was seen, which may begin long after its parameters."""
 
 
 def poller(build: str | None, seconds_ago: float = 1) -> Poller:
-    return Poller(build, seconds_ago)
+    return build, seconds_ago
 
 
 def seen(one: Poller) -> PollerInfo:
+    build, seconds_ago = one
     told = WorkerDeploymentOptions()
-    if one.build is not None:
+    if build is not None:
+        versioned = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
         told = WorkerDeploymentOptions(
-            deployment_name="q",
-            build_id=one.build,
-            worker_versioning_mode=WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED,
+            deployment_name="q", build_id=build, worker_versioning_mode=versioned
         )
     info = PollerInfo(deployment_options=told)
-    info.last_access_time.FromDatetime(datetime.now(UTC) - timedelta(seconds=one.seconds_ago))
+    info.last_access_time.FromDatetime(datetime.now(UTC) - timedelta(seconds=seconds_ago))
     return info
 
 
@@ -213,11 +208,7 @@ async def test_somebody_takes_it(
     ],
 )
 async def test_nobody_takes_it(
-    pollers: list[Poller],
-    routed: TaskQueueVersioningInfo,
-    pinned: Version | None,
-    build: str,
-    waits_in: str,
+    pollers: list[Poller], routed: Any, pinned: Version | None, build: str, waits_in: str
 ) -> None:
     """Others may poll: the error names the missing build, or one that is not current."""
     absence = await missing(*pollers, routed=routed, pinned=pinned)
@@ -227,37 +218,24 @@ async def test_nobody_takes_it(
     assert (str(absence), vars(absence)) == (str(expected), vars(expected))
 
 
+MOVED = VersioningOverride(pinned=VersioningOverride.PinnedOverride(version=version("2")))
+
+
 @pytest.mark.parametrize(
-    ("info", "stays_with"),
+    ("behavior", "override", "stays_with"),
     [
-        (WorkflowExecutionVersioningInfo(), None),
-        (
-            WorkflowExecutionVersioningInfo(behavior=PINNED, deployment_version=version("1")),
-            ("q", "1"),
-        ),
-        (WorkflowExecutionVersioningInfo(behavior=AUTO, deployment_version=version("1")), None),
-        (
-            WorkflowExecutionVersioningInfo(
-                behavior=PINNED,
-                deployment_version=version("1"),
-                versioning_override=VersioningOverride(auto_upgrade=True),
-            ),
-            None,
-        ),
-        (
-            WorkflowExecutionVersioningInfo(
-                behavior=AUTO,
-                deployment_version=version("1"),
-                versioning_override=VersioningOverride(
-                    pinned=VersioningOverride.PinnedOverride(version=version("2"))
-                ),
-            ),
-            ("q", "2"),
-        ),
+        (PINNED, None, ("q", "1")),
+        (AUTO, None, None),
+        (PINNED, VersioningOverride(auto_upgrade=True), None),
+        (AUTO, MOVED, ("q", "2")),
     ],
 )
 def test_what_an_operator_has_set_comes_before_what_the_workflow_told(
-    info: WorkflowExecutionVersioningInfo, stays_with: Version | None
+    behavior: Any, override: VersioningOverride | None, stays_with: Version | None
 ) -> None:
     """A workflow that was moved goes where it was moved to."""
-    assert pinned_version(info) == stays_with
+    told = WorkflowExecutionVersioningInfo(
+        behavior=behavior, deployment_version=version("1"), versioning_override=override
+    )
+    assert pinned_version(told) == stays_with
+    assert pinned_version(WorkflowExecutionVersioningInfo()) is None

@@ -213,23 +213,20 @@ async def test_what_is_away_is_waited_for_and_told_once(
 
 
 async def test_what_waiting_does_not_mend_ends_it() -> None:
-    """A wrong password, for one."""
+    """A wrong password, for one; or that the worker is asked to end.
 
-    async def attempt() -> None:
-        raise StoreRefused("password authentication failed")
-
-    with pytest.raises(StoreRefused):
-        await AwaitedParts(WorkerState(), asyncio.Event()).retry_until_available(attempt)
-
-
-async def test_a_worker_that_waits_ends_when_it_is_asked_to() -> None:
-    """It does not first wait for the rest of its pause."""
+    It does not first wait for the rest of its pause.
+    """
     stop = asyncio.Event()
 
-    async def attempt() -> None:
+    async def refused() -> None:
+        raise StoreRefused("password authentication failed")
+
+    async def away() -> None:
         stop.set()
         raise ServerUnreachable("temporal:7233")
 
-    with pytest.raises(StoppedWaiting):
-        async with asyncio.timeout(30):
-            await AwaitedParts(WorkerState(), stop).retry_until_available(attempt)
+    for attempt, ended in ((refused, StoreRefused), (away, StoppedWaiting)):
+        with pytest.raises(ended):
+            async with asyncio.timeout(30):
+                await AwaitedParts(WorkerState(), stop).retry_until_available(attempt)

@@ -165,19 +165,17 @@ def test_what_a_part_said_last_is_told_to_its_end(tmp_path: Path) -> None:
     assert log.said_last(2) == ["without an end"]
 
 
-def test_what_a_part_prints_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
-    """Its lines stand among ours."""
+def test_what_a_part_prints_cannot_speak_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines stand among ours. A full disk is told with the last line.
+
+    Whoever ran into it could not write it down.
+    """
     path = tmp_path / "worker.log"
     path.write_bytes(b"\x1b[2Jgone\xff\n")
 
     assert "\x1b" not in last_line(path)
     assert last_line(tmp_path / "none.log") == "it printed nothing"
-
-
-def test_a_full_disk_is_told_with_the_last_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever ran into it could not write it down."""
     monkeypatch.setattr("orchestrator.runtime.part_logs._FULL_BYTES", 1 << 62)
-
     assert "kB are free at" in last_line(tmp_path / "temporal.log")

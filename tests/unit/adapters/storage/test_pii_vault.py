@@ -81,18 +81,6 @@ def test_nothing_on_disk_is_readable(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "state" / "pii").stat().st_mode) == 0o700
 
 
-def test_no_value_reaches_a_server_in_the_open(
-    postgres_url: str, postgres: PostgresServer, tmp_path: Path
-) -> None:
-    """Whoever may read its tables learns fields, versions and missions, and no value."""
-    with Store(tmp_path, url=postgres_url, key=own_key()) as store:
-        store.vault.put("name", "Ada Lovelace")
-
-    rows = postgres.execute("SELECT * FROM personal_values", postgres_url.rpartition("/")[2])
-    assert "name" in str(rows)
-    assert "Lovelace" not in str(rows)
-
-
 def test_a_second_vault_sees_what_the_first_stored(open_store: OpenStore) -> None:
     """A worker sees what the command line put, without a restart."""
     reader = open_store().vault
@@ -152,15 +140,25 @@ def test_of_two_that_put_a_field_at_once_one_is_current(open_store: OpenStore) -
     ]
 
 
-def test_a_server_needs_a_key_that_all_machines_have(postgres_url: str, tmp_path: Path) -> None:
-    """One made here would open nothing elsewhere; what needs no key goes on without."""
-    store = Store(tmp_path, url=postgres_url)
-    assert store.vault.current("name") is None
+def test_no_value_reaches_a_server_in_the_open(
+    postgres_url: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Whoever may read its tables learns fields, versions and missions, and no value.
 
-    with pytest.raises(UsageError, match="ORCHESTRATOR_PII_KEY_FILE"):
-        store.vault.put("name", "Ada")
+    It needs a key that all machines have: one made here would open nothing elsewhere. What needs
+    no key goes on without.
+    """
+    with Store(tmp_path, url=postgres_url, key=own_key()) as store:
+        store.vault.put("name", "Ada Lovelace")
+
+    rows = postgres.execute("SELECT * FROM personal_values", postgres_url.rpartition("/")[2])
+    assert "name" in str(rows)
+    assert "Lovelace" not in str(rows)
+    with Store(tmp_path, url=postgres_url) as keyless:
+        assert keyless.vault.current("email") is None
+        with pytest.raises(UsageError, match="ORCHESTRATOR_PII_KEY_FILE"):
+            keyless.vault.put("name", "Ada")
     assert not (tmp_path / "pii").exists()
-    store.close()
 
 
 def test_a_value_that_was_replaced_is_still_what_it_was(any_vault: Vault) -> None:

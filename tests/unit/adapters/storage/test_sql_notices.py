@@ -93,23 +93,20 @@ def test_a_channel_is_disabled_until_it_has_another_address(open_store: OpenStor
     assert notices.all_disabled() == []
 
 
-def test_a_piece_is_kept_once(open_store: OpenStore) -> None:
-    """The same key again changes nothing: whoever keeps it after a death keeps the same."""
-    store = open_store().observations
-    store.put("m-1", "k", b"first\x00\xff")
-    store.put("m-1", "k", b"again")
-
-    assert store.get("m-1", "k") == b"first\x00\xff"
-    assert open_store().observations.get("m-1", "k") == b"first\x00\xff"
-
-
 @pytest.mark.parametrize("mission_id", ["m-2", "../m-1", ""])
-def test_a_piece_is_of_one_mission(store: Store, mission_id: str) -> None:
-    """Another mission does not read it, whatever its id is; the error says where it was looked."""
-    store.observations.put("m-1", "k", b"first")
+def test_a_piece_is_kept_once_and_of_one_mission(open_store: OpenStore, mission_id: str) -> None:
+    """The same key again changes nothing: whoever keeps it after a death keeps the same.
+
+    Another mission does not read it, whatever its id is; the error says where it was looked.
+    """
+    store = open_store()
+    for piece in (b"first\x00\xff", b"again"):
+        store.observations.put("m-1", "k", piece)
+
+    assert store.observations.get("m-1", "k") == b"first\x00\xff"
+    assert open_store().observations.get("m-1", "k") == b"first\x00\xff"
     with pytest.raises(ObservationMissing) as missing:
         store.observations.get(mission_id, "k")
-
     assert store.place in str(missing.value)
 
 
