@@ -37,18 +37,16 @@ def environment(*details: Any) -> tuple[ActivityEnvironment, list[Any]]:
 
 
 async def test_each_answer_is_told_to_the_server_at_once() -> None:
-    """So that a worker that dies after it has lost nothing."""
+    """So that a worker that dies after it has lost nothing: an attempt goes on from its details.
+
+    They come as JSON.
+    """
     env, beats = environment()
+    again, _ = environment(UsageSoFar(usage_so_far=ASKED).model_dump(mode="json"))
 
     assert await env.run(asks, None, 2) == ASKED.plus(ASKED)
     assert [beat[-1].usage_so_far.requests for beat in beats if beat] == [1, 2]
-
-
-async def test_an_attempt_goes_on_from_the_one_before() -> None:
-    """Its details come as JSON."""
-    env, _ = environment(UsageSoFar(usage_so_far=ASKED).model_dump(mode="json"))
-
-    assert await env.run(asks) == ASKED.plus(ASKED)
+    assert await again.run(asks) == ASKED.plus(ASKED)
 
 
 async def test_a_failure_says_what_was_taken_and_is_the_same_otherwise() -> None:

@@ -85,21 +85,16 @@ async def test_a_call_is_sent_without_a_grant() -> None:
     assert wire.sent[0].headers["idempotency-key"]
 
 
-async def test_arguments_that_break_the_contract_are_sent() -> None:
-    """As the user's code wrote them; the provider decides."""
+async def test_what_breaks_the_contract_is_sent_and_returned() -> None:
+    """As the user's code wrote the arguments, and would have read the answer."""
     wire = Wire(status=422, body={"error": "no start_date"})
-    made = await observe(wire, {"title": "Dinner"})
+    refused = await observe(wire, {"title": "Dinner"})
+    answered = await observe(Wire(body={"event_id": 7, "made": "up"}), EVENT)
 
     assert json.loads(wire.sent[0].content)["title"] == "Dinner"
-    assert made.outcome.kind == "rejected"
-
-
-async def test_an_answer_that_breaks_the_contract_is_returned() -> None:
-    """The user's code would have read it."""
-    made = await observe(Wire(body={"event_id": 7, "made": "up"}), EVENT)
-
-    assert made.is_answered
-    assert made.outcome.body == {"event_id": 7, "made": "up"}
+    assert refused.outcome.kind == "rejected"
+    assert answered.is_answered
+    assert answered.outcome.body == {"event_id": 7, "made": "up"}
 
 
 @pytest.mark.parametrize(

@@ -148,10 +148,8 @@ def test_the_first_key_encrypts(between: str) -> None:
     assert keys.ids == ("new", "old")
     encrypting = keys.encrypting()
     assert encrypting is not None and encrypting[0] == "new"
-
-
-def test_without_keys_nothing_is_encrypted() -> None:
     assert PayloadKeys().encrypting() is None
+    assert NEW not in repr(keys)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +169,6 @@ def test_what_is_no_key_is_told_without_quoting_it(written: str, said: str) -> N
     with pytest.raises(UsageError, match=said) as fault:
         read_payload_keys(written, "HERE")
     assert NEW not in str(fault.value) and NEW[:20] not in str(fault.value)
-
-
-def test_keys_show_nowhere() -> None:
-    assert NEW not in repr(PayloadKeys.of_text(f"a:{NEW}"))
 
 
 def test_a_missing_key_is_looked_for_in_the_file_again(
