@@ -91,15 +91,6 @@ def shop(compensate: Compensate, shop: Callable[..., Catalog], scripted: Any) ->
     return Shop(compensate, shop, scripted)
 
 
-async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(shop: Shop) -> None:
-    """The ledger keeps a short answer, and all that its cancel needs of the long one."""
-    shop.answers(cancel_order=CANCELLED)
-    cut = {"response": {"order_id": "o1…"}, "cancel_inputs": {"order_id": "o123"}}
-    await shop.compensate(**{**COMMITTED, **cut})
-
-    assert shop.client.calls[0][1]["order_id"] == "o123"
-
-
 async def test_what_a_provider_calls_another_missions_is_not_cancelled(
     shop: Shop, grants: MemoryGrants
 ) -> None:
@@ -116,11 +107,17 @@ async def test_what_a_provider_calls_another_missions_is_not_cancelled(
 
 
 async def test_a_refund_and_a_fee_are_noted(shop: Shop) -> None:
-    """What came back, and what did not, is kept for the person who reads the ledger."""
+    """What came back, and what did not, is kept for the person who reads the ledger.
+
+    The ledger keeps a short answer, and all that its cancel needs of the long one.
+    """
     amounts = {"refund": eur("12.50"), "fee": eur("87.50")}
     shop.answers(cancel_order=CANCELLED.model_copy(update=amounts))
-    outcome = await shop.compensate(**COMMITTED)
+    cut = {"response": {"order_id": "o1…"}, "cancel_inputs": {"order_id": "o123"}}
 
+    outcome = await shop.compensate(**{**COMMITTED, **cut})
+
+    assert shop.client.calls[0][1]["order_id"] == "o123"
     assert outcome.note == "refunded 12.50 EUR, fee 87.50 EUR"
     assert (outcome.refund, outcome.fee) == (eur("12.50"), eur("87.50"))
 

@@ -224,7 +224,13 @@ def test_threads_share_one_model() -> None:
 
 
 def test_what_every_tool_says_counts_little() -> None:
-    """The plain means of all are near each other; weighed, what is their own tells."""
+    """The plain means of all are near each other; weighed, what is their own tells.
+
+    The words of a catalog of one are as telling as those that it lacks, more or less.
+    """
+    alone = BuiltInEmbedder().weighed_by(["send an email"])
+    request, card = alone.embed(["please send an email to Bob", "send an email"])
+    assert request @ card > 0.5
     usual = "This endpoint returns a list of all the {} of the authenticated account."
     texts = [usual.format(noun) for noun in ("invoices", "dogs", "hotels", "songs") * 10]
     plain, weighed = BuiltInEmbedder(), BuiltInEmbedder().weighed_by(texts)
@@ -235,14 +241,6 @@ def test_what_every_tool_says_counts_little() -> None:
     assert weighed.name != plain.name
     assert weighed.name == BuiltInEmbedder().weighed_by(texts).name
     assert weighed.name != BuiltInEmbedder().weighed_by(texts[1:]).name
-
-
-def test_one_tool_weighs_nothing_much() -> None:
-    """The words of a catalog of one are as telling as those that it lacks, more or less."""
-    weighed = BuiltInEmbedder().weighed_by(["send an email"])
-    request, card = weighed.embed(["please send an email to Bob", "send an email"])
-
-    assert request @ card > 0.5
 
 
 def test_a_new_version_of_a_catalog_reads_what_changed(

@@ -109,7 +109,13 @@ def named(name: str) -> dict[str, str]:
 
 
 async def test_a_file_is_kept_and_told_by_its_handle(opened: Opened) -> None:
-    """What a planner, a history and a person see is the handle, with name, type and size."""
+    """What a planner, a history and a person see is the handle, with name, type and size.
+
+    A call of no mission keeps nothing: nobody could use it, and nothing would remove it.
+    """
+    async with opened() as shop:
+        assert "file" not in (await shop.download(mission_id="")).body
+        assert not shop.store.missions()
     async with opened(headers=named("..%2Fl%E2%80%AEabel.pdf")) as shop:
         outcome = await shop.download()
         again = await shop.download()
@@ -121,15 +127,6 @@ async def test_a_file_is_kept_and_told_by_its_handle(opened: Opened) -> None:
         assert content == PDF
         assert received is not None
         assert received.name == "label.pdf"
-
-
-async def test_a_call_of_no_mission_keeps_nothing(opened: Opened) -> None:
-    """Nobody could use it, and nothing would remove it."""
-    async with opened() as shop:
-        outcome = await shop.download(mission_id="")
-
-        assert "file" not in outcome.body
-        assert not shop.store.missions()
 
 
 async def test_a_file_that_is_too_large_is_told_and_not_kept(opened: Opened) -> None:
@@ -161,9 +158,13 @@ async def test_a_file_that_cannot_be_kept_now_is_asked_for_again(opened: Opened)
 
 
 async def test_a_file_goes_out_as_a_part(opened: Opened) -> None:
-    """With its bytes, its type and its name."""
+    """With its bytes, its type and its name; the card tells type, size and digest before."""
     async with opened(headers=named("l%C3%A4bel.pdf")) as shop:
         await shop.download()
+        tool = shop.catalog.tool("ticket_open")
+        pinned = await shop.tools.pin(shop.catalog, tool, TICKET, mission_id="m-1")
+        (told,) = [str(file) for file in pinned.files]
+        assert told.endswith(f"application/pdf, {len(PDF)} bytes, SHA-256 {HANDLE[-64:]}")
 
         assert (await shop.call("ticket_open", TICKET)).kind == "succeeded"
         part = shop.parts["document"]
@@ -225,19 +226,6 @@ def test_a_handle_stands_where_a_file_belongs(catalog: Catalog) -> None:
     (problem,) = check_arguments(catalog, tool, {"subject": HANDLE, "document": HANDLE})
 
     assert problem.startswith("subject is the handle of a file")
-
-
-async def test_what_is_told_of_a_file_before_it_is_sent(opened: Opened) -> None:
-    """Name, type, size and digest, for the card."""
-    async with opened() as shop:
-        await shop.download()
-        tool = shop.catalog.tool("ticket_open")
-
-        pinned = await shop.tools.pin(shop.catalog, tool, TICKET, mission_id="m-1")
-
-        assert [str(file) for file in pinned.files] == [
-            f"application/pdf, {len(PDF)} bytes, SHA-256 {HANDLE[-64:]}"
-        ]
 
 
 class _Died(BaseException):
