@@ -38,7 +38,7 @@ from orchestrator.core.call_ref import CallRef
 from orchestrator.core.errors import GrantRefused, SignatureRefused, SignInTooOld
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.mission_policy import BeginInput, MissionPolicy
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import CallTerms, Observation
 from orchestrator.routing.router import Router
@@ -55,7 +55,7 @@ from tests.unit.activities.made_calls import (
     left_by,
     wanted_call,
 )
-from tests.unit.activities.planners import Scripted
+from tests.unit.activities.planners import Scripted, mission_of
 
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
 PRIVATE, PUBLIC = SigningKey.generate(issuer="example.com", subject="ann@example.com")
@@ -259,13 +259,7 @@ async def test_the_worker_plans_no_mission_whose_policy_is_wider_than_its_own(
         seller.store, Router, Scripted(), (), MemoryTraces(), authority=Authority()
     )
     free = ConfirmationPolicy(standing=(StandingApproval(name="all", tools=("*",)),))
-    mission = BeginInput(
-        mission_id="m",
-        goal="Order a book",
-        now=datetime.now(UTC),
-        catalog_digest=seller.catalog.digest,
-        policy=MissionPolicy(confirmation=free),
-    )
+    mission = mission_of(seller.catalog, policy=MissionPolicy(confirmation=free))
     refused = await failure_of(of_mission().run(planning.split_goal, mission))
 
     assert (refused.type, refused.non_retryable) == ("PolicyWidened", True)

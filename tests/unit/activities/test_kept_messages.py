@@ -14,11 +14,12 @@ from orchestrator.activities.kept_messages import KeptMessages
 from orchestrator.core.errors import ObservationMissing, StateMissing
 from orchestrator.messages.step import KeptMessage
 from orchestrator.messages.tool_call import PrepareInput
-from orchestrator.planning.models import AgentProfile, Fact, Observation, StepContext
+from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing.installation import fake_selection
 from tests.fakes import MemoryObservations
 from tests.unit.activities.made_calls import made_call
+from tests.unit.activities.planners import step_context
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 LONG: JsonValue = {"id": "F-1", "rows": [{"n": n, "text": "x" * 100} for n in range(20)]}
@@ -26,18 +27,7 @@ CALL = made_call("m.1-a.1", tool="look", past="before")
 
 
 def context(*seen: Observation, facts: tuple[Fact, ...] = ()) -> StepContext:
-    return StepContext(
-        mission_id="m",
-        leg_id="1-a",
-        step=len(seen) + 1,
-        mission_goal="look around",
-        leg_goal="look",
-        agent=AgentProfile(name="a"),
-        facts=facts,
-        observations=seen,
-        now=NOW,
-        catalog_digest="d",
-    )
+    return step_context("look", step=len(seen) + 1, facts=facts, observations=seen)
 
 
 def message(whole: StepContext | PrepareInput, **more: Any) -> KeptMessage:

@@ -27,7 +27,7 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import GoalUnread, ModelRefused, ModelUnavailable
 from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan, MissionRequest
-from orchestrator.messages.mission_policy import BeginInput, MissionPolicy
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.plan_preview import PlanInput, PlanPreview
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
 from orchestrator.planning.models import (
@@ -48,7 +48,7 @@ from orchestrator.testing import fake_selection
 from tests.fakes import MemoryCatalogs, MemoryTraces
 from tests.unit.activities.environments import of_mission
 from tests.unit.activities.made_calls import failure_of
-from tests.unit.activities.planners import Careless, Metered, Scripted
+from tests.unit.activities.planners import Careless, Metered, Scripted, mission_of, step_context
 
 CALL = CallTool(tool="weather_get_forecast", arguments={"city": "Ouagadougou"})
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
@@ -72,27 +72,14 @@ class Thought:
     @property
     def context(self) -> StepContext:
         """The first step of a leg with unusual words."""
+        inputs, digest = {"nickname": "flibbertigibbet"}, self.catalog.digest
         goal = "what is the weather in Ouagadougou tomorrow"
-        return StepContext(
-            mission_id="trip",
-            leg_id="1-weather",
-            step=1,
-            mission_goal=goal,
-            leg_goal=goal,
-            agent=AgentProfile(name="any"),
-            inputs={"nickname": "flibbertigibbet"},
-            now=NOW,
-            catalog_digest=self.catalog.digest,
-        )
+        return step_context(goal, inputs=inputs, catalog_digest=digest)
 
     @property
     def step(self) -> PlanStepInput:
         selection = fake_selection("weather_get_forecast", catalog_size=93)
         return PlanStepInput(context=self.context, selection=selection)
-
-    def mission(self, goal: str = "x") -> BeginInput:
-        digest = self.catalog.digest
-        return BeginInput(mission_id="m", goal=goal, now=NOW, catalog_digest=digest)
 
     async def selected(self, planning: PlanningActivities) -> Selection:
         selection = await run(planning.selected, self.context, self.context)
@@ -187,7 +174,7 @@ async def test_an_answer_that_is_none_ends_the_mission_at_once(
 ) -> None:
     """It would be the same the next time; the error says what a planner of one's own lacks."""
     planning = thought.by(planner)
-    of_plan = await failure_of(run(planning.split_goal, thought.mission()))
+    of_plan = await failure_of(run(planning.split_goal, mission_of(thought.catalog)))
     of_step = await failure_of(run(planning.plan_step, thought.step))
 
     assert plan in of_plan.message and step in of_step.message
@@ -312,7 +299,9 @@ async def split(thought: Thought, away: Away, *, attempt: int = 1) -> BegunPlan:
         splitter=lambda: away,
     )
     planning = thought.by(planner)
-    plan = await of_mission(attempt=attempt).run(planning.split_goal, thought.mission(GOAL))
+    plan = await of_mission(attempt=attempt).run(
+        planning.split_goal, mission_of(thought.catalog, GOAL)
+    )
     assert isinstance(plan, BegunPlan)
     return plan
 

@@ -22,7 +22,6 @@ from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant, call_digest
 from orchestrator.core.wall import Wall
-from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import AgentProfile, CallTool, StepContext
@@ -35,7 +34,7 @@ from orchestrator.testing import fake_selection
 from tests.fakes import MemoryGrants, MemoryTraces, fake_leg
 from tests.unit.activities.environments import of_mission
 from tests.unit.activities.made_calls import NOW, call_of, failure_of, made_call, wanted_call
-from tests.unit.activities.planners import Scripted
+from tests.unit.activities.planners import Scripted, mission_of, step_context
 
 OFFICE = AgentProfile(name="office", domains=("messages",))
 FORGED = AgentProfile(name="office")
@@ -60,17 +59,7 @@ class Careless(Router):
 
 def _context(catalog: Catalog, agent: AgentProfile, **more: Any) -> StepContext:
     goal = "cancel my flight and tell my team"
-    return StepContext(
-        mission_id="m",
-        leg_id="l",
-        step=1,
-        mission_goal=goal,
-        leg_goal=goal,
-        agent=agent,
-        now=NOW,
-        catalog_digest=catalog.digest,
-        **more,
-    )
+    return step_context(goal, agent=agent, catalog_digest=catalog.digest, **more)
 
 
 Profiles = tuple[AgentProfile, ...]
@@ -162,7 +151,7 @@ async def test_a_plan_that_widens_a_profile_ends_the_mission_before_it_began(
 ) -> None:
     """Whoever planned it."""
     planner = Scripted(fake_leg("l", agent=FORGED))
-    brief = BeginInput(mission_id="m", goal="x", now=NOW, catalog_digest=shipped.digest)
+    brief = mission_of(shipped)
 
     await of_mission().run(thought(planner=planner).split_goal, brief)
     widened = thought(OFFICE, planner=planner).split_goal

@@ -54,6 +54,18 @@ def answering(*answers: httpx.Response) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.MockTransport(answer))
 
 
+async def called(
+    tools: ToolClient,
+    catalog: Catalog,
+    name: str = "thing",
+    arguments: JsonObject | None = None,
+    **options: Any,
+) -> ToolOutcome:
+    """Call a tool, by default without a key."""
+    told = {"call_id": "c", "idempotency_key": None, "timeout_s": 5, **options}
+    return await tools.call(catalog, catalog.tool(name), arguments or {}, **told)
+
+
 async def outcomes(
     catalog: Catalog,
     *answers: httpx.Response,
@@ -66,15 +78,7 @@ async def outcomes(
     http, vault = answering(*answers), MemoryPii(personal or {})
     async with ToolClient(secrets=MemorySecrets({}), pii=vault, http=http) as tools:
         found = [
-            await tools.call(
-                catalog,
-                catalog.tool(tool),
-                arguments or {},
-                call_id="c",
-                idempotency_key=None,
-                timeout_s=timeout_s,
-            )
-            for _ in answers
+            await called(tools, catalog, tool, arguments, timeout_s=timeout_s) for _ in answers
         ]
         assert not http.cookies
     return found

@@ -24,7 +24,7 @@ from orchestrator.core.received_files import handle_of_bytes
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryObservations, MemoryPii, MemorySecrets
-from tests.unit.adapters.http.one_operation import catalog_of
+from tests.unit.adapters.http.one_operation import called, catalog_of
 
 LABELS = Path(__file__).parents[3] / "documents" / "labels.yaml"
 PDF = b"%PDF-1.7\n\x00\xff\xfe label"
@@ -280,15 +280,7 @@ async def test_a_death_around_the_keeping_loses_nothing_and_sends_nothing_twice(
         async with ToolClient(
             secrets=MemorySecrets({}), pii=MemoryPii({}), http=http, files=files
         ) as tools:
-            return await tools.call(
-                catalog,
-                catalog.tool("thing"),
-                {},
-                call_id="m-1.leg.1",
-                idempotency_key="m-1.leg.1",
-                timeout_s=5,
-                mission_id="m-1",
-            )
+            return await called(tools, catalog, mission_id="m-1", idempotency_key="m-1.leg.1")
 
     with Store(tmp_path) as store:
         with pytest.raises(_Died):

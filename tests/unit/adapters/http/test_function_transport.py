@@ -15,6 +15,7 @@ from orchestrator.catalog.python_functions import SERVER, Rejected, tool
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, TransportFailed
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryPii
+from tests.unit.adapters.http.one_operation import called
 
 
 @tool(irreversible=True)
@@ -43,14 +44,8 @@ async def tools() -> AsyncIterator[ToolClient]:
 async def call(
     tools: ToolClient, how: Any, timeout_s: float = 5, catalog: Catalog = CATALOG
 ) -> ToolOutcome:
-    return await tools.call(
-        catalog,
-        catalog.tool("act"),
-        {"how": how},
-        call_id="m.1.2",
-        idempotency_key="m.1.2",
-        timeout_s=timeout_s,
-    )
+    key = {"idempotency_key": "m.1.2", "timeout_s": timeout_s}
+    return await called(tools, catalog, "act", {"how": how}, **key)
 
 
 async def test_an_answer_is_a_success_and_rejected_a_refusal(tools: ToolClient) -> None:

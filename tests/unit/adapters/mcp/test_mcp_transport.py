@@ -22,6 +22,7 @@ from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryPii
+from tests.unit.adapters.http.one_operation import called
 
 TOKEN = "s3cret-token-of-rooms"
 SERVER = McpServer(
@@ -143,14 +144,8 @@ async def call(
     tools: ToolClient, name: str = "book_room", *, timeout_s: float = 5, key: str | None = "k-1"
 ) -> ToolOutcome:
     """Call one of the tools."""
-    return await tools.call(
-        CATALOG,
-        CATALOG.tool(name),
-        {"city": "Oslo"},
-        call_id="c-1",
-        idempotency_key=key,
-        timeout_s=timeout_s,
-    )
+    city: JsonObject = {"city": "Oslo"}
+    return await called(tools, CATALOG, name, city, timeout_s=timeout_s, idempotency_key=key)
 
 
 async def outcome(called: Any, name: str = "book_room", **more: Any) -> ToolOutcome:
