@@ -1,11 +1,9 @@
 """A small provider's contract, and a tool client that answers from a script."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import cast
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 import pytest
-from pydantic import JsonValue
 from temporalio.client import Client
 
 from orchestrator.activities.rollback_activities import RollbackActivities
@@ -17,43 +15,36 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.obligation import Obligation
-from orchestrator.saga.outcome import CompensationOutcome, InputGiven, ToolOutcome
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from tests.fakes import MemoryCatalogs, MemoryGrants
 from tests.unit.activities.environments import of_rollback
 
 
-def _operation(name: str, properties: list[str], **more: object) -> JsonObject:
-    schema: JsonObject = {
-        "type": "object",
-        "properties": {p: {"type": "string"} for p in properties},
+def _operation(name: str, properties: list[str], **more: object) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {p: {"type": "string"} for p in properties}}
+    return {
+        "operationId": name,
+        "summary": name.replace("_", " ").capitalize(),
+        "x-orchet-tool": True,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+        "responses": {"200": {"description": "done"}},
+        **more,
     }
-    return cast(
-        JsonObject,
-        {
-            "operationId": name,
-            "summary": name.replace("_", " ").capitalize(),
-            "x-orchet-tool": True,
-            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
-            "responses": {"200": {"description": "done"}},
-            **more,
-        },
-    )
 
 
-def _keyed(operation: JsonObject) -> JsonObject:
+def _keyed(operation: dict[str, Any]) -> dict[str, Any]:
     key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
-    return cast(JsonObject, {**operation, "parameters": [key]})
+    return {**operation, "parameters": [key]}
 
 
 def document(
     *,
-    by_reference: bool,
-    by_book: bool,
-    probe: bool,
-    key: bool,
-    cancel_method: str,
-    can_verify_gone: bool,
-    gone_when: str | None,
+    by_reference: bool = True,
+    by_book: bool = False,
+    probe: bool = True,
+    key: bool = True,
+    can_verify_gone: bool = False,
+    gone_when: str | None = None,
 ) -> JsonObject:
     """A bookshop whose orders can be cancelled in more or fewer ways.
 
@@ -62,15 +53,20 @@ def document(
         by_book: the cancel takes the ordered book instead, as anybody else may have ordered it.
         probe: an order can be looked up by that reference.
         key: ordering takes an idempotency key.
-        cancel_method: of HTTP, in lower case.
         can_verify_gone: the document says how the lookup answers when there is no such order.
         gone_when: how it shows an order that is none any more.
     """
-    compensation: JsonObject = {"order_id": "$response.body#/order_id"}
+    compensation = {"order_id": "$response.body#/order_id"}
     if by_book:
         compensation = {"book_id": "$request.body#/book_id"}
-    if by_reference:
+    elif by_reference:
         compensation["client_reference"] = "$request.body#/client_reference"
+    probing: dict[str, Any] = {
+        "operationId": "find_order",
+        "args": {"client_reference": "$request.body#/client_reference"},
+    }
+    if gone_when:
+        probing["gone-when"] = gone_when
     order = _operation(
         "order_book",
         ["book_id", "client_reference"],
@@ -78,52 +74,35 @@ def document(
             "x-orchet-requires-confirmation": "structured-order",
             "x-orchet-cancels": "cancel_order",
             "x-orchet-compensation-args": compensation,
+            **({"x-orchet-compensation-probe": probing} if probe else {}),
         },
     )
-    if probe:
-        order["x-orchet-compensation-probe"] = {
-            "operationId": "find_order",
-            "args": {"client_reference": "$request.body#/client_reference"},
-            **({"gone-when": gone_when} if gone_when else {}),
-        }
     cancel = _operation(
         "cancel_order",
         ["order_id", "client_reference", "book_id"],
         **{"x-orchet-requires-confirmation": False, "x-orchet-cancel-for": "order_book"},
     )
-    body = cast(JsonObject, cancel["requestBody"])
-    content = cast(dict[str, dict[str, JsonObject]], body["content"])
-    ways = [{"required": [way]} for way in compensation]
-    content["application/json"]["schema"]["anyOf"] = cast(list[JsonValue], ways)
-    lookup: JsonObject = {
+    schema = cancel["requestBody"]["content"]["application/json"]["schema"]
+    schema["anyOf"] = [{"required": [way]} for way in compensation]
+    parameter = {"name": "client_reference", "in": "query", "required": True}
+    gone = {"404": {"description": "no such order"}} if can_verify_gone else {}
+    lookup = {
         "operationId": "find_order",
         "x-orchet-tool": True,
-        "parameters": [
-            {
-                "name": "client_reference",
-                "in": "query",
-                "required": True,
-                "schema": {"type": "string"},
-            }
-        ],
-        "responses": {
-            "200": {"description": "found"},
-            **({"404": {"description": "no such order"}} if can_verify_gone else {}),
+        "parameters": [{**parameter, "schema": {"type": "string"}}],
+        "responses": {"200": {"description": "found"}, **gone},
+    }
+    made = {
+        "openapi": "3.1.0",
+        "info": {"title": "Bookshop", "version": "1"},
+        "servers": [{"url": "http://127.0.0.1:9/shop"}],
+        "paths": {
+            "/orders": {"post": _keyed(order) if key else order},
+            "/cancel": {"post": _keyed(cancel)},
+            "/lookup": {"get": lookup},
         },
     }
-    return cast(
-        JsonObject,
-        {
-            "openapi": "3.1.0",
-            "info": {"title": "Bookshop", "version": "1"},
-            "servers": [{"url": "http://127.0.0.1:9/shop"}],
-            "paths": {
-                "/orders": {"post": _keyed(order) if key else order},
-                "/cancel": {cancel_method: _keyed(cancel)},
-                "/lookup": {"get": lookup},
-            },
-        },
-    )
+    return cast(JsonObject, made)
 
 
 class ScriptedClient:
@@ -139,12 +118,8 @@ class ScriptedClient:
         tool: Tool,
         arguments: JsonObject,
         *,
-        call_id: str,
         idempotency_key: str | None,
-        timeout_s: float,
-        mission_id: str = "",
-        headers: tuple[str, ...] = (),
-        given: InputGiven | None = None,
+        **_: object,
     ) -> ToolOutcome:
         """The next answer for this tool."""
         self.calls.append((tool.name, arguments, idempotency_key))
@@ -185,26 +160,8 @@ def scripted() -> type[ScriptedClient]:
 def shop(store: CatalogStore) -> Callable[..., Catalog]:
     """Makes and stores the catalog of a bookshop; see `document` for what can be chosen."""
 
-    def make(
-        *,
-        by_reference: bool = True,
-        by_book: bool = False,
-        probe: bool = True,
-        key: bool = True,
-        cancel_method: str = "post",
-        can_verify_gone: bool = False,
-        gone_when: str | None = None,
-    ) -> Catalog:
-        made = document(
-            by_reference=by_reference and not by_book,
-            by_book=by_book,
-            probe=probe,
-            key=key,
-            cancel_method=cancel_method,
-            can_verify_gone=can_verify_gone,
-            gone_when=gone_when,
-        )
-        catalog = Catalog.from_documents({"shop": made})
+    def make(**options: Any) -> Catalog:
+        catalog = Catalog.from_documents({"shop": document(**options)})
         store.put(catalog)
         return catalog
 
@@ -237,6 +194,6 @@ def compensate(store: CatalogStore, grants: MemoryGrants) -> Compensate:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[CatalogStore]:
+def store() -> CatalogStore:
     """An empty store of catalogs."""
-    yield MemoryCatalogs()
+    return MemoryCatalogs()

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
+from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -18,6 +19,28 @@ from orchestrator.planning.models import (
 from orchestrator.planning.models import MissionPlan as Plan
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
+from tests.unit.activities.made_calls import NOW
+
+
+def step_context(goal: str = "look around", **stated: Any) -> StepContext:
+    """Return the context of the first step of a leg with this goal."""
+    fields = {
+        "mission_id": "m",
+        "leg_id": "1-a",
+        "step": 1,
+        "mission_goal": goal,
+        "leg_goal": goal,
+        "agent": AgentProfile(name="any"),
+        "now": NOW,
+        "catalog_digest": "d",
+    }
+    return StepContext.model_validate({**fields, **stated})
+
+
+def mission_of(catalog: Catalog, goal: str = "x", **stated: Any) -> BeginInput:
+    """Return a mission with this goal, which is to be split."""
+    fields = {"mission_id": "m", "goal": goal, "now": NOW, "catalog_digest": catalog.digest}
+    return BeginInput.model_validate({**fields, **stated})
 
 
 class Scripted:

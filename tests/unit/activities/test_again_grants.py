@@ -7,20 +7,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.activities.again_grants import (
-    check_again_grant,
-    counted_as,
-    inputs_that_differ,
-)
+from orchestrator.activities.again_grants import check_again_grant, counted_as, inputs_that_differ
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant, approval_of, call_digest
 from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, TwoApprovers
-from orchestrator.confirmation.same_again import (
-    AgainRule,
-    FirstCall,
-    SameAgain,
-    SameAgainPolicy,
-)
+from orchestrator.confirmation.same_again import AgainRule, FirstCall, SameAgain, SameAgainPolicy
 from orchestrator.confirmation.signatures import PublicKeys, SigningKey, sign_decision
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import GrantRefused, SignatureRefused
@@ -101,6 +92,10 @@ def test_the_declared_price_is_free_and_nothing_else() -> None:
     assert inputs_that_differ(SEND) == (("sum", "value"),)
 
 
+def permits_if(**confirmation: Any) -> MissionPolicy:
+    return permits(confirmation=ConfirmationPolicy(**confirmation))
+
+
 def test_a_covered_call_is_accepted() -> None:
     """By the rule's person, within its sum and time, and under a name of its own in the store."""
     check(later(rule()), permits())
@@ -128,21 +123,15 @@ OTHER = rule().first.model_copy(update={"arguments": arguments("Other")})
         pytest.param(later(rule(), approvers=(ANA,)), permits(), id="approvers of its workflow"),
         pytest.param(later(rule(), repeats="m.l.1"), permits(), id="repeats an effect"),
         pytest.param(
-            later(rule()),
-            permits(confirmation=ConfirmationPolicy(two_approvers=(TwoApprovers(),))),
-            id="two approvers here",
+            later(rule()), permits_if(two_approvers=(TwoApprovers(),)), id="two approvers here"
         ),
         pytest.param(
             later(rule()),
-            permits(
-                confirmation=ConfirmationPolicy(approvers=(ApproverRule(approvers=("bob@*",)),))
-            ),
+            permits_if(approvers=(ApproverRule(approvers=("bob@*",)),)),
             id="others approve here",
         ),
         pytest.param(
-            later(rule(), requester=ANA),
-            permits(confirmation=ConfirmationPolicy(requester_may_approve=False)),
-            id="own mission",
+            later(rule(), requester=ANA), permits_if(requester_may_approve=False), id="own mission"
         ),
         pytest.param(
             later(rule(first=OTHER), arguments=arguments("Other")), permits(), id="forged"

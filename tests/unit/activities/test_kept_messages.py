@@ -13,38 +13,21 @@ from temporalio.testing import ActivityEnvironment
 from orchestrator.activities.kept_messages import KeptMessages
 from orchestrator.core.errors import ObservationMissing, StateMissing
 from orchestrator.messages.step import KeptMessage
-from orchestrator.messages.tool_call import PrepareInput, ToolCall
-from orchestrator.planning.models import AgentProfile, Fact, Observation, StepContext
+from orchestrator.messages.tool_call import PrepareInput
+from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing.installation import fake_selection
 from tests.fakes import MemoryObservations
+from tests.unit.activities.made_calls import made_call
+from tests.unit.activities.planners import step_context
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 LONG: JsonValue = {"id": "F-1", "rows": [{"n": n, "text": "x" * 100} for n in range(20)]}
-CALL = ToolCall(
-    call_id="m.1-a.1",
-    mission_id="m",
-    leg_id="1-a",
-    tool="look",
-    catalog_digest="d",
-    arguments={},
-    past="before",
-)
+CALL = made_call("m.1-a.1", tool="look", past="before")
 
 
 def context(*seen: Observation, facts: tuple[Fact, ...] = ()) -> StepContext:
-    return StepContext(
-        mission_id="m",
-        leg_id="1-a",
-        step=len(seen) + 1,
-        mission_goal="look around",
-        leg_goal="look",
-        agent=AgentProfile(name="a"),
-        facts=facts,
-        observations=seen,
-        now=NOW,
-        catalog_digest="d",
-    )
+    return step_context("look", step=len(seen) + 1, facts=facts, observations=seen)
 
 
 def message(whole: StepContext | PrepareInput, **more: Any) -> KeptMessage:
@@ -74,7 +57,6 @@ async def answered(kept: KeptMessages, body: JsonValue = LONG) -> ToolOutcome:
 async def test_a_long_body_is_replaced_by_a_short_form() -> None:
     """It keeps the names at its top, and says where the whole is; a short one stays as it is."""
     kept = KeptMessages(begun())
-
     long = await answered(kept)
     short = await answered(kept, {"id": "F-1"})
 
@@ -86,20 +68,16 @@ async def test_a_long_body_is_replaced_by_a_short_form() -> None:
 
 
 async def test_a_body_that_cannot_be_kept_stays() -> None:
-    """What a provider did is told all the same."""
-    store = begun()
-    store.is_full = True
+    """What a provider did is told all the same.
 
-    outcome = await answered(KeptMessages(store))
+    A worker on another disk keeps nothing that no other worker would find.
+    """
+    full = begun()
+    full.is_full = True
 
-    assert (outcome.body, outcome.body_ref) == (LONG, None)
-
-
-async def test_a_body_stays_where_the_rest_is_not() -> None:
-    """A worker on another disk keeps nothing that no other worker would find."""
-    outcome = await answered(KeptMessages(MemoryObservations()))
-
-    assert (outcome.body, outcome.body_ref) == (LONG, None)
+    for store in (full, MemoryObservations()):
+        outcome = await answered(KeptMessages(store))
+        assert (outcome.body, outcome.body_ref) == (LONG, None)
 
 
 async def test_steps_are_joined_in_their_order() -> None:
@@ -133,7 +111,6 @@ async def test_facts_are_chosen_by_their_whole_bodies() -> None:
         for n, (body, reference) in enumerate([(outcome.body, outcome.body_ref), ({"n": 99}, None)])
     )
     wanted = PrepareInput(**CALL.ref, arguments={"row": 19}, now=NOW, facts=facts)
-
     prepared = await kept.prepared(message(wanted), PrepareInput)
 
     assert [fact.body for fact in prepared.facts] == [LONG]
@@ -145,22 +122,29 @@ async def test_what_is_missing_says_where_it_was_looked_for() -> None:
     kept = KeptMessages(store)
     outcome = await answered(kept)
     store.lost = True
-    with pytest.raises(ObservationMissing):
-        await kept.context(message(context(seen(1, outcome))))
-    with pytest.raises(ObservationMissing):
-        await kept.context(message(context(), past="k0"))
-    with pytest.raises(ObservationMissing):
-        await kept.context(message(context(), terms="t0", new_terms=None))
+    for lost in (
+        message(context(seen(1, outcome))),
+        message(context(), past="k0"),
+        message(context(), terms="t0", new_terms=None),
+    ):
+        with pytest.raises(ObservationMissing):
+            await kept.context(lost)
     store.lost, store.is_full = False, True
     with pytest.raises(StateMissing, match="No space left"):
         await kept.context(message(context(), terms="t1"))
 
 
-async def test_a_whole_message_stays_as_it_is() -> None:
-    """A short leg keeps nothing elsewhere."""
-    kept = KeptMessages(begun())
+async def test_what_is_learnt_is_named_from_then_on() -> None:
+    """The same message again, without what is kept now; a whole one stays as it is."""
+    store = begun()
+    kept = KeptMessages(store)
+    told = message(context())
     old = context(Observation(step=1, tool="look", outcome="succeeded", body=LONG))
+    learnt = await kept.learn(told)
 
+    assert learnt.new_terms is None
+    assert await KeptMessages(store).context(learnt) == await kept.context(told)
+    assert await kept.learn(learnt) is learnt
     assert await kept.context(old) == old
 
 
@@ -200,7 +184,6 @@ async def test_several_attempts_tell_of_one_selection() -> None:
     store = MemoryObservations()
     first, second = (fake_selection(tool, catalog_size=2) for tool in ("look", "book"))
     wanted = message(context(), keep_as="k1")
-
     told = [await KeptMessages(store).keep(wanted, one) for one in (first, second)]
 
     assert told == [first, first]
@@ -224,16 +207,3 @@ async def test_a_look_at_the_store_looks_for_all_that_will_be_read() -> None:
     for lacking in (told, message(context(), past="k2")):
         with pytest.raises(ApplicationError, match="what mission m has seen"):
             await look(kept.read_kept, lacking)
-
-
-async def test_what_is_learnt_is_named_from_then_on() -> None:
-    """The same message again, without what is kept now."""
-    store = begun()
-    kept = KeptMessages(store)
-    told = message(context())
-
-    learnt = await kept.learn(told)
-
-    assert learnt.new_terms is None
-    assert await KeptMessages(store).context(learnt) == await kept.context(told)
-    assert await kept.learn(learnt) is learnt

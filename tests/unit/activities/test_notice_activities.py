@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from orchestrator.activities.notice_activities import FeedReader, NoticeActivities
 from orchestrator.core.errors import ServerUnreachable
 from orchestrator.messages.events import AnyEvent, Cursor, DecisionEvent, HistoryPlace
 from orchestrator.messages.notice import DeliverInput, NoticePage, NoticesInput
+from tests.unit.activities.made_calls import failure_of
 from tests.unit.adapters.notices.notices import AT, card_event, notice, rules
 
 
@@ -53,8 +53,22 @@ async def nobody(_: str) -> str:
     return "ana@example.com"
 
 
-def reader(feed: Feed, **changes: float) -> FeedReader:
-    return FeedReader(feed, rules(), nobody, **{"poll_s": 0.05, "replayed_s": 0.05, **changes})
+OpenPages = Callable[..., FeedReader]
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[OpenPages]:
+    """Opens the pages of a feed, for as long as the test."""
+    opened: list[FeedReader] = []
+
+    def read(feed: Feed, **changes: float) -> FeedReader:
+        times = {"poll_s": 0.05, "replayed_s": 0.05, **changes}
+        opened.append(FeedReader(feed, rules(), nobody, **times))
+        return opened[-1]
+
+    yield read
+    for pages in opened:
+        await pages.close()
 
 
 async def read(pages: FeedReader, cursor: str = "") -> NoticePage:
@@ -69,14 +83,13 @@ def about(page: NoticePage) -> list[str]:
     return [one.notice.wait_id for one in page.deliveries]
 
 
-async def test_a_page_continues_the_one_before_without_reading_again() -> None:
+async def test_a_page_continues_the_one_before_without_reading_again(reader: OpenPages) -> None:
     feed = Feed(opened(1), opened(2))
     pages = reader(feed)
     first = await read(pages)
     nothing = await read(pages, first.cursor)
     feed.add(opened(3))
     second = await read(pages, nothing.cursor)
-    await pages.close()
 
     assert about(first) == ["m.1-leg.1", "m.1-leg.2"]
     assert about(nothing) == []
@@ -85,31 +98,27 @@ async def test_a_page_continues_the_one_before_without_reading_again() -> None:
     assert feed.opened == [""]
 
 
-async def test_a_page_whose_answer_was_lost_is_read_again() -> None:
+async def test_a_page_whose_answer_was_lost_is_read_again(reader: OpenPages) -> None:
     """The workflow asks with the cursor that it has."""
     feed = Feed(opened(1), opened(2))
     pages = reader(feed)
     await read(pages, "1")
-    again = await read(pages, "1")
-    await pages.close()
 
-    assert about(again) == ["m.1-leg.2"]
+    assert about(await read(pages, "1")) == ["m.1-leg.2"]
     assert feed.opened == ["1", "1"]
 
 
-async def test_a_feed_that_fails_loses_no_event() -> None:
+async def test_a_feed_that_fails_loses_no_event(reader: OpenPages) -> None:
     feed = Feed(opened(1), opened(2))
     feed.failures = [ServerUnreachable("localhost:7233")]
     pages = reader(feed)
     with pytest.raises(ServerUnreachable):
         await read(pages)
-    again = await read(pages)
-    await pages.close()
 
-    assert about(again) == ["m.1-leg.1", "m.1-leg.2"]
+    assert about(await read(pages)) == ["m.1-leg.1", "m.1-leg.2"]
 
 
-async def test_a_read_that_is_cancelled_loses_no_event() -> None:
+async def test_a_read_that_is_cancelled_loses_no_event(reader: OpenPages) -> None:
     feed = Feed()
     pages = reader(feed, poll_s=60)
     reading = asyncio.create_task(read(pages))
@@ -118,89 +127,70 @@ async def test_a_read_that_is_cancelled_loses_no_event() -> None:
     feed.add(opened(1))
     with pytest.raises(asyncio.CancelledError):
         await reading
-    again = await read(pages)
-    await pages.close()
 
-    assert about(again) == ["m.1-leg.1"]
+    assert about(await read(pages)) == ["m.1-leg.1"]
 
 
-async def test_an_idle_feed_passes_over_the_time() -> None:
+async def test_an_idle_feed_passes_over_the_time(reader: OpenPages) -> None:
     """Else each start would list all missions that ended since the last event."""
     feed = Feed(opened(1))
     feed.swept = "later"
     pages = reader(feed)
     first = await read(pages)
-    second = await read(pages, first.cursor)
-    await pages.close()
 
     assert first.cursor not in ("", "1")
-    assert second.cursor == first.cursor
+    assert (await read(pages, first.cursor)).cursor == first.cursor
     assert feed.opened == [""]
 
 
-async def test_what_was_closed_before_the_first_start_is_not_announced() -> None:
+async def test_what_was_closed_before_the_first_start_is_not_announced(reader: OpenPages) -> None:
     """What is open is, however old it is."""
     feed = Feed(opened(1), card_event(state="approved"), card_event(state="expired"))
-    pages = reader(feed)
-    later = NoticesInput(began_at=AT + timedelta(seconds=1))
-    page = await pages.page(later)
-    await pages.close()
+    page = await reader(feed).page(NoticesInput(began_at=AT + timedelta(seconds=1)))
 
     assert [one.notice.event for one in page.deliveries] == ["card.opened"]
 
 
-async def test_a_closed_card_names_who_decided() -> None:
+async def test_a_closed_card_names_who_decided(reader: OpenPages) -> None:
     decided: dict[str, Any] = {"mission_id": "m", "at": AT, "decision": "approved"}
-    of_card: dict[str, Any] = {"confirmation_id": "trip-1.1-flights.2", "digest": "d" * 64}
-    feed = Feed(
-        DecisionEvent(**decided, **of_card, approver="ann"),
-        DecisionEvent(**decided, **of_card, approver="bob"),
-        card_event(state="approved"),
-    )
-    pages = reader(feed)
-    page = await read(pages)
-    await pages.close()
+    decided |= {"confirmation_id": "trip-1.1-flights.2", "digest": "d" * 64}
+    both = [DecisionEvent(**decided, approver=name) for name in ("ann", "bob")]
+    page = await read(reader(Feed(*both, card_event(state="approved"))))
 
     assert [one.notice.decided_by for one in page.deliveries] == ["ann, bob"]
 
 
-async def test_a_page_is_bounded() -> None:
-    feed = Feed(*(opened(number) for number in range(120)))
-    pages = reader(feed)
+async def test_a_page_is_bounded(reader: OpenPages) -> None:
+    pages = reader(Feed(*(opened(number) for number in range(120))))
     sizes, cursor = [], ""
     for _ in range(3):
         page = await read(pages, cursor)
         sizes.append(len(page.deliveries))
         cursor = page.cursor
-    await pages.close()
 
     assert sizes == [50, 50, 20]
 
 
-async def test_a_worker_that_stops_does_not_wait_for_more() -> None:
-    feed = Feed()
-    pages = reader(feed, poll_s=60)
-    environment = ActivityEnvironment()
-    activities = NoticeActivities(pages)
-    reading = asyncio.create_task(
-        environment.run(activities.read_notices, NoticesInput(cursor="0"))
-    )
+async def test_a_worker_that_stops_does_not_wait_for_more(reader: OpenPages) -> None:
+    feed, environment = Feed(), ActivityEnvironment()
+    reads = NoticeActivities(reader(feed, poll_s=60)).read_notices
+    reading = asyncio.create_task(environment.run(reads, NoticesInput(cursor="0")))
     await asyncio.sleep(0.05)
     environment.worker_shutdown()
     page = await asyncio.wait_for(reading, 60)
     feed.add(opened(1))
-    await pages.close()
 
     assert page == NoticePage(cursor="0")
 
 
 async def test_a_worker_without_a_configuration_leaves_the_work_to_others() -> None:
     """It fails, and Temporal has another worker try."""
-    activities, environment = NoticeActivities(), ActivityEnvironment()
+    activities, run = NoticeActivities(), ActivityEnvironment().run
     deliver = DeliverInput(notice=notice(), channel="ops")
-    with pytest.raises(ApplicationError, match="ORCHESTRATOR_NOTICES") as reading:
-        await environment.run(activities.read_notices, NoticesInput())
-    with pytest.raises(ApplicationError, match="ORCHESTRATOR_NOTICES"):
-        await environment.run(activities.deliver_notice, deliver)
-
-    assert not reading.value.non_retryable
+    for work in (
+        run(activities.read_notices, NoticesInput()),
+        run(activities.deliver_notice, deliver),
+    ):
+        failed = await failure_of(work)
+        assert "ORCHESTRATOR_NOTICES" in failed.message
+        assert not failed.non_retryable

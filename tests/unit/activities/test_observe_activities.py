@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
-from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from orchestrator.activities.authority import Authority
 from orchestrator.activities.observe_activities import ObserveActivities
@@ -19,6 +16,8 @@ from orchestrator.messages import names
 from orchestrator.messages.observed import ObservedCall, ObserveInput
 from tests.fakes import MemoryCatalogs, MemoryGrants, MemoryPii, MemorySecrets
 from tests.shipped import shipped_catalog
+from tests.unit.activities.environments import of_mission
+from tests.unit.activities.made_calls import failure_of
 
 CATALOG = shipped_catalog()
 SAGA = names.saga_id("trip", "w", "r")
@@ -39,15 +38,7 @@ class Wire:
         if self.fault is not None:
             raise self.fault
         text, kind = json.dumps(self.body).encode(), {"content-type": "application/json"}
-        return httpx.Response(self.status, headers=kind, stream=_Once(text))
-
-
-class _Once(httpx.AsyncByteStream):
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self._text
+        return httpx.Response(self.status, headers=kind, stream=httpx.ByteStream(text))
 
 
 async def observe(
@@ -68,10 +59,7 @@ async def observe(
     )
     authority = Authority(serves_sagas=True, may_observe=may_observe)
     observing = ObserveActivities(catalogs, tools, MemoryGrants(), authority=authority)
-    environment = ActivityEnvironment()
-    environment.info = replace(
-        environment.info, workflow_id="w", workflow_run_id="r", attempt=attempt
-    )
+    environment = of_mission("w", workflow_run_id="r", attempt=attempt)
     wanted = ObserveInput(
         call_id=names.call_id(saga, "call-1", 1),
         mission_id=saga,
@@ -97,41 +85,32 @@ async def test_a_call_is_sent_without_a_grant() -> None:
     assert wire.sent[0].headers["idempotency-key"]
 
 
-async def test_arguments_that_break_the_contract_are_sent() -> None:
-    """As the user's code wrote them; the provider decides."""
+async def test_what_breaks_the_contract_is_sent_and_returned() -> None:
+    """As the user's code wrote the arguments, and would have read the answer."""
     wire = Wire(status=422, body={"error": "no start_date"})
-    made = await observe(wire, {"title": "Dinner"})
+    refused = await observe(wire, {"title": "Dinner"})
+    answered = await observe(Wire(body={"event_id": 7, "made": "up"}), EVENT)
 
     assert json.loads(wire.sent[0].content)["title"] == "Dinner"
-    assert made.outcome.kind == "rejected"
+    assert refused.outcome.kind == "rejected"
+    assert answered.is_answered
+    assert answered.outcome.body == {"event_id": 7, "made": "up"}
 
 
-async def test_an_answer_that_breaks_the_contract_is_returned() -> None:
-    """The user's code would have read it."""
-    made = await observe(Wire(body={"event_id": 7, "made": "up"}), EVENT)
-
-    assert made.is_answered
-    assert made.outcome.body == {"event_id": 7, "made": "up"}
-
-
-async def test_a_worker_that_guards_sends_nothing() -> None:
-    """Whatever a workflow asks for."""
+@pytest.mark.parametrize(
+    ("code", "asked"),
+    [
+        ("ObserveRefused", {"may_observe": False}),
+        ("CallUnowned", {"saga": names.saga_id("trip", "other", "r")}),
+    ],
+    ids=["guarding worker", "another workflow's saga"],
+)
+async def test_what_may_not_be_observed_is_not_sent(code: str, asked: dict[str, Any]) -> None:
+    """Whatever a workflow asks for: observing is no way to call in another's name."""
     wire = Wire()
-    with pytest.raises(ApplicationError) as refused:
-        await observe(wire, EVENT, may_observe=False)
+    refused = await failure_of(observe(wire, EVENT, **asked))
 
-    assert refused.value.type == "ObserveRefused"
-    assert refused.value.non_retryable
-    assert not wire.sent
-
-
-async def test_another_workflows_saga_is_refused() -> None:
-    """Observing is no way to call in another's name."""
-    wire = Wire()
-    with pytest.raises(ApplicationError) as refused:
-        await observe(wire, EVENT, saga=names.saga_id("trip", "other", "r"))
-
-    assert refused.value.type == "CallUnowned"
+    assert (refused.type, refused.non_retryable) == (code, True)
     assert not wire.sent
 
 
@@ -139,10 +118,8 @@ async def test_an_unclear_attempt_is_repeated_only_under_a_key() -> None:
     """The last attempt returns the unknown outcome, with its ledger entry."""
     wire = Wire()
     wire.fault = httpx.ReadTimeout("late")
-    with pytest.raises(ApplicationError) as again:
-        await observe(wire, EVENT)
-    made = await observe(wire, EVENT, attempt=2)
 
-    assert not again.value.non_retryable
+    assert not (await failure_of(observe(wire, EVENT))).non_retryable
+    made = await observe(wire, EVENT, attempt=2)
     assert made.outcome.kind == "unknown"
     assert made.obligation is not None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -16,21 +15,29 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from orchestrator.activities.authority import Authority
 from orchestrator.activities.fair_slots import FairSlots
+from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import HandOverActivities, PlanningActivities
-from orchestrator.adapters.storage.protocols import CatalogStore, RouteTraces
 from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import ModelRefused, ModelUnavailable
+from orchestrator.core.errors import GoalUnread, ModelRefused, ModelUnavailable
 from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
-from orchestrator.messages.mission import BegunPlan
-from orchestrator.messages.mission_policy import BeginInput
+from orchestrator.messages.mission import BegunPlan, MissionRequest
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.plan_preview import PlanInput, PlanPreview
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
-from orchestrator.planning.models import AgentProfile, CallTool, Finish, LegPlan, StepContext
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+)
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.learning.trace import RouteRecord
@@ -40,34 +47,49 @@ from orchestrator.saga.orders import Order
 from orchestrator.testing import fake_selection
 from tests.fakes import MemoryCatalogs, MemoryTraces
 from tests.unit.activities.environments import of_mission
-from tests.unit.activities.planners import Careless, Metered, Scripted
+from tests.unit.activities.made_calls import failure_of
+from tests.unit.activities.planners import Careless, Metered, Scripted, mission_of, step_context
 
-if TYPE_CHECKING:
-    from orchestrator.catalog.catalog import Catalog
+CALL = CallTool(tool="weather_get_forecast", arguments={"city": "Ouagadougou"})
+NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
+run = ActivityEnvironment().run
+
+
+class Thought:
+    """Planning over the example documents."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.traces = MemoryTraces()
+
+    def by(
+        self, planner: Planner, routers: Callable[[Catalog], Router] = Router, **more: Any
+    ) -> PlanningActivities:
+        store = MemoryCatalogs()
+        store.put(self.catalog)
+        return PlanningActivities(store, routers, planner, (), self.traces, **more)
+
+    @property
+    def context(self) -> StepContext:
+        """The first step of a leg with unusual words."""
+        inputs, digest = {"nickname": "flibbertigibbet"}, self.catalog.digest
+        goal = "what is the weather in Ouagadougou tomorrow"
+        return step_context(goal, inputs=inputs, catalog_digest=digest)
+
+    @property
+    def step(self) -> PlanStepInput:
+        selection = fake_selection("weather_get_forecast", catalog_size=93)
+        return PlanStepInput(context=self.context, selection=selection)
+
+    async def selected(self, planning: PlanningActivities) -> Selection:
+        selection = await run(planning.selected, self.context, self.context)
+        assert isinstance(selection, Selection)
+        return selection
 
 
 @pytest.fixture
-def store(shipped: Catalog, tmp_path: Path) -> CatalogStore:
-    """The example documents, kept."""
-    store = MemoryCatalogs()
-    store.put(shipped)
-    return store
-
-
-def _step(catalog: Catalog) -> PlanStepInput:
-    return PlanStepInput(
-        context=StepContext(
-            mission_id="m",
-            leg_id="l",
-            step=1,
-            mission_goal="find me a hotel in Lisbon",
-            leg_goal="find me a hotel in Lisbon",
-            agent=AgentProfile(name="a"),
-            now=datetime(2026, 11, 21, tzinfo=UTC),
-            catalog_digest=catalog.digest,
-        ),
-        selection=fake_selection("hotel_search_rooms", catalog_size=93),
-    )
+def thought(shipped: Catalog) -> Thought:
+    return Thought(shipped)
 
 
 class SlowTraces(MemoryTraces):
@@ -84,13 +106,12 @@ class SlowTraces(MemoryTraces):
         self.threads.append(threading.current_thread())
 
 
-async def test_a_store_that_hangs_stops_no_heartbeat(shipped: Catalog, store: CatalogStore) -> None:
+async def test_a_store_that_hangs_stops_no_heartbeat(thought: Thought) -> None:
     """Traces are written beside the event loop, like all else that is kept."""
-    traces, step = SlowTraces(), _step(shipped)
-    planner = Careless(CallTool(tool="hotel_search_rooms", arguments={"city": "Lisbon"}))
-    thought = PlanningActivities(store, Router, planner, (), traces)
-    await ActivityEnvironment().run(thought.selected, step.context, step.context)
-    await ActivityEnvironment().run(thought.plan_step, step)
+    traces = thought.traces = SlowTraces()
+    planning = thought.by(Careless(CALL))
+    await thought.selected(planning)
+    await run(planning.plan_step, thought.step)
 
     assert len(traces.threads) == 2
     assert threading.current_thread() not in traces.threads
@@ -107,164 +128,101 @@ async def test_a_store_that_hangs_stops_no_heartbeat(shipped: Catalog, store: Ca
     ],
 )
 async def test_requests_to_models_have_a_share_of_the_slots(
-    store: CatalogStore, model: str | None, local: bool, is_refused: bool
+    thought: Thought, model: str | None, local: bool, is_refused: bool
 ) -> None:
     """By provider; a mission waits for its own, as for a tool. Rules and a workflow's task do not.
 
     Half of the two slots is held by a request that hangs.
     """
-    rules = PerAgentPlanner(Scripted(), Scripted)
-    thought = PlanningActivities(store, Router, rules, (), MemoryTraces(), slots=FairSlots(2))
+    planning = thought.by(PerAgentPlanner(Scripted(), Scripted), slots=FairSlots(2))
 
-    def another() -> None:
-        with thought.place(None, model, "another"):
+    async def another() -> None:
+        with planning.place(None, model, "another"):
             pass
 
-    def hanging() -> None:
-        with thought.place(None, "acme:big", "m"):
-            environment = of_mission("another", is_local=local, activity_id="2")
+    async def hanging() -> None:
+        with planning.place(None, "acme:big", "m"):
+            asked = of_mission("another", is_local=local, activity_id="2").run(another)
             if not is_refused:
-                environment.run(another)
+                await asked
                 return
-            with pytest.raises(ApplicationError) as refused:
-                environment.run(another)
-            assert refused.value.type == "SlotsTaken"
-            assert refused.value.details[0].provider == "the model provider acme"
+            refused = await failure_of(asked)
+            assert refused.type == "SlotsTaken"
+            assert refused.details[0].provider == "the model provider acme"
 
-    of_mission("m").run(hanging)
-
-
-def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningActivities:
-    traces = MemoryTraces()
-    return PlanningActivities(store, Router, planner, (), traces)
+    await of_mission("m").run(hanging)
 
 
 @pytest.mark.parametrize(("planner", "usage"), [(Metered(), Metered.usage), (Scripted(), None)])
 async def test_a_step_is_recorded_with_what_it_took(
-    shipped: Catalog, store: CatalogStore, tmp_path: Path, planner: Planner, usage: Usage | None
+    thought: Thought, planner: Planner, usage: Usage | None
 ) -> None:
     """Nothing where no model was asked."""
-    thought = _thought(store, planner, tmp_path)
-
-    planned = await ActivityEnvironment().run(thought.plan_step, _step(shipped))
-    assert planned.usage == usage
+    assert (await run(thought.by(planner).plan_step, thought.step)).usage == usage
 
 
 @pytest.mark.parametrize(
     ("planner", "plan", "step"),
     [
-        (Careless(None), "gives a NoneType, which is no Mis", "gives a NoneType, which is no dec"),
-        (Careless("finish"), "gives a str, which is no MissionPlan", "gives a str, which is no de"),
+        (Careless(None), "a NoneType, which is no MissionPlan", "a NoneType, which is no decision"),
+        (Careless("finish"), "a str, which is no MissionPlan", "a str, which is no decision"),
         (Careless(Finish(summary="x"), at_once=True), "write `async def`", "write `async def`"),
     ],
 )
 async def test_an_answer_that_is_none_ends_the_mission_at_once(
-    shipped: Catalog, store: CatalogStore, tmp_path: Path, planner: Planner, plan: str, step: str
+    thought: Thought, planner: Planner, plan: str, step: str
 ) -> None:
     """It would be the same the next time; the error says what a planner of one's own lacks."""
-    thought = _thought(store, planner, tmp_path)
-    brief = BeginInput(
-        mission_id="m",
-        goal="x",
-        now=datetime(2026, 11, 21, tzinfo=UTC),
-        catalog_digest=shipped.digest,
-    )
+    planning = thought.by(planner)
+    of_plan = await failure_of(run(planning.split_goal, mission_of(thought.catalog)))
+    of_step = await failure_of(run(planning.plan_step, thought.step))
 
-    with pytest.raises(ApplicationError, match=plan) as of_plan:
-        await ActivityEnvironment().run(thought.split_goal, brief)
-    with pytest.raises(ApplicationError, match=step) as of_step:
-        await ActivityEnvironment().run(thought.plan_step, _step(shipped))
-    assert of_plan.value.non_retryable
-    assert of_step.value.non_retryable
+    assert plan in of_plan.message and step in of_step.message
+    assert of_plan.non_retryable and of_step.non_retryable
 
 
-async def test_discovery_hears_what_was_meant(
-    shipped: Catalog, store: CatalogStore, tmp_path: Path
-) -> None:
+async def test_discovery_hears_what_was_meant(thought: Thought) -> None:
     """Over the whole catalog, best first."""
-    thought = _thought(store, Scripted(), tmp_path)
-    wanted = DiscoverInput(query="send a massage to the team", catalog_digest=shipped.digest)
+    digest = thought.catalog.digest
+    wanted = DiscoverInput(query="send a massage to the team", catalog_digest=digest)
 
-    found = await ActivityEnvironment().run(thought.discover_tools, wanted)
+    found = await run(thought.by(Scripted()).discover_tools, wanted)
     assert found.tools[0] == "message_send"
 
 
-CALL = CallTool(tool="weather_get_forecast", arguments={"city": "Ouagadougou"})
-
-
-def context(catalog: Catalog) -> StepContext:
-    """The first step of a leg with unusual words."""
-    goal = "what is the weather in Ouagadougou tomorrow"
-    return StepContext(
-        mission_id="trip",
-        leg_id="1-weather",
-        step=1,
-        mission_goal=goal,
-        leg_goal=goal,
-        agent=AgentProfile(name="any"),
-        inputs={"nickname": "flibbertigibbet"},
-        now=datetime(2026, 11, 20, 9, tzinfo=UTC),
-        catalog_digest=catalog.digest,
-    )
-
-
-def activities(
-    catalog: Catalog, folder: Path, traces: RouteTraces, *, broken: bool = False
-) -> PlanningActivities:
-    """The activities over a store of one catalog; broken: its router cannot be made."""
-    store = MemoryCatalogs()
-    store.put(catalog)
-
-    def routers(catalog: Catalog) -> Router:
-        if broken:
-            raise RecursionError("flibbertigibbet")
-        return Router(catalog)
-
-    return PlanningActivities(store, routers, Scripted(call=CALL), (), traces)
-
-
-async def test_a_step_is_recorded_with_what_it_calls(shipped: Catalog, tmp_path: Path) -> None:
+async def test_a_step_is_recorded_with_what_it_calls(thought: Thought) -> None:
     """The selection when it is made, the tool when the planner has chosen it, and no word said."""
-    traces = MemoryTraces()
-    thought = activities(shipped, tmp_path, traces)
-    environment = ActivityEnvironment()
+    planning = thought.by(Scripted(call=CALL))
+    selection = await thought.selected(planning)
+    step = PlanStepInput(context=thought.context, selection=selection)
+    assert (await run(planning.plan_step, step)).decision == CALL
 
-    selection = await environment.run(thought.selected, *[context(shipped)] * 2)
-    step = PlanStepInput(context=context(shipped), selection=selection)
-    answer = await environment.run(thought.plan_step, step)
-
-    assert isinstance(answer.decision, CallTool)
-    (kept,) = traces.records()
+    (kept,) = thought.traces.records()
     assert kept.tools == selection.tools
-    assert kept.called == ((answer.decision.tool,),)
+    assert kept.called == ((CALL.tool,),)
     assert kept.covered_by(kept.tools)
     stored = kept.model_dump_json().lower()
     assert "ouagadougou" not in stored
     assert "flibbertigibbet" not in stored
 
 
-async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(
-    shipped: Catalog, tmp_path: Path
-) -> None:
+async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(thought: Thought) -> None:
     """The mission goes on; the trace says why, without the error's words."""
-    traces = MemoryTraces()
-    thought = activities(shipped, tmp_path, traces, broken=True)
 
-    selection = await ActivityEnvironment().run(
-        thought.selected, context(shipped), context(shipped)
-    )
+    def broken(_: Catalog) -> Router:
+        raise RecursionError("flibbertigibbet")
+
+    selection = await thought.selected(thought.by(Scripted(), broken))
 
     assert selection.band == "fail_open"
-    assert selection.tools == tuple(shipped.tools)
-    (kept,) = traces.records()
+    assert selection.tools == tuple(thought.catalog.tools)
+    (kept,) = thought.traces.records()
     assert kept.band == "fail_open"
     assert kept.reason == "RecursionError while indexing the catalog"
 
 
-async def test_steps_are_routed_one_at_a_time(shipped: Catalog, tmp_path: Path) -> None:
+async def test_steps_are_routed_one_at_a_time(thought: Thought) -> None:
     """Several at once would share one interpreter, and each take the time of all."""
-    traces = MemoryTraces()
-    thought = activities(shipped, tmp_path, traces)
     at_once: list[int] = []
     inside = 0
 
@@ -277,17 +235,15 @@ async def test_steps_are_routed_one_at_a_time(shipped: Catalog, tmp_path: Path) 
             inside -= 1
             return super().route(*args, **also)
 
-    router = Watched(shipped)
-    thought._routers = lambda _: router
-    environment = ActivityEnvironment()
-    steps = [environment.run(thought.selected, *[context(shipped)] * 2) for _ in range(8)]
-    await asyncio.gather(*steps)
+    router = Watched(thought.catalog)
+    planning = thought.by(Scripted(), lambda _: router)
+    await asyncio.gather(*[thought.selected(planning) for _ in range(8)])
 
     assert at_once == [1] * 8
 
 
 async def test_a_router_that_fails_open_says_so_everywhere(
-    shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thought: Thought, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the step's selection, its headers, the record on disk, the counter and the span."""
 
@@ -298,25 +254,20 @@ async def test_a_router_that_fails_open_says_so_everywhere(
     reader, spans = InMemoryMetricReader(), InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
-    traces = MemoryTraces()
-    thought = activities(shipped, tmp_path, traces)
-    meter = MeterProvider([reader]).get_meter("test")
-    thought._telemetry = Telemetry.on(provider.get_tracer("test"), meter)
-
-    with provider.get_tracer("test").start_as_current_span("step"):
-        selection = await ActivityEnvironment().run(
-            thought.selected, context(shipped), context(shipped)
-        )
+    tracer, meter = provider.get_tracer("test"), MeterProvider([reader]).get_meter("test")
+    planning = thought.by(Scripted(), telemetry=Telemetry.on(tracer, meter))
+    with tracer.start_as_current_span("step"):
+        selection = await thought.selected(planning)
 
     reason = "RecursionError in the router"
     assert (selection.band, selection.reason) == ("fail_open", reason)
-    assert selection.tools == tuple(shipped.tools)
-    (kept,) = traces.records()
+    assert selection.tools == tuple(thought.catalog.tools)
+    (kept,) = thought.traces.records()
     assert (kept.band, kept.reason, kept.shadows) == ("fail_open", reason, {})
     (span,) = spans.get_finished_spans()
     attributes = dict(span.attributes or {})
     assert attributes["x-orqen-routing"] == "fail_open"
-    assert attributes["x-orqen-tools-output"] == str(len(shipped))
+    assert attributes["x-orqen-tools-output"] == str(len(thought.catalog))
     assert attributes["orchestrator.route.reason"] == reason
     assert '"band": "fail_open"' in str(reader.get_metrics_data().to_json())  # type: ignore[union-attr]  # it was collected
 
@@ -339,35 +290,27 @@ class Away:
         return False
 
 
-async def split(catalog: Catalog, away: Away, *, attempt: int = 1) -> BegunPlan:
+async def split(thought: Thought, away: Away, *, attempt: int = 1) -> BegunPlan:
     """The plan that the activity makes, on one attempt of Temporal's."""
-    store = MemoryCatalogs()
-    store.put(catalog)
     planner = PerAgentPlanner(
         Scripted(),
         lambda: pytest.fail("no step is planned here"),
         default_model="a:model",
         splitter=lambda: away,
     )
-    thought = PlanningActivities(store, Router, planner, (), MemoryTraces())
-    environment = ActivityEnvironment()
-    environment.info = dataclasses.replace(environment.info, attempt=attempt)
-    mission = BeginInput(
-        mission_id="m",
-        goal=GOAL,
-        now=datetime(2026, 11, 23, tzinfo=UTC),
-        catalog_digest=catalog.digest,
+    planning = thought.by(planner)
+    plan = await of_mission(attempt=attempt).run(
+        planning.split_goal, mission_of(thought.catalog, GOAL)
     )
-    plan: BegunPlan = await environment.run(thought.split_goal, mission)
+    assert isinstance(plan, BegunPlan)
     return plan
 
 
-async def test_a_model_that_may_come_back_is_asked_again(shipped: Catalog) -> None:
+async def test_a_model_that_may_come_back_is_asked_again(thought: Thought) -> None:
     """By Temporal, which tries the activity again."""
-    with pytest.raises(ApplicationError) as failed:
-        await split(shipped, Away(ModelUnavailable("a:model", "it is away")))
+    away = Away(ModelUnavailable("a:model", "it is away"))
 
-    assert not failed.value.non_retryable
+    assert not (await failure_of(split(thought, away))).non_retryable
 
 
 @pytest.mark.parametrize(
@@ -376,12 +319,11 @@ async def test_a_model_that_may_come_back_is_asked_again(shipped: Catalog) -> No
     ids=["stays-away", "refuses"],
 )
 async def test_a_model_that_splits_nothing_does_not_lose_the_mission(
-    shipped: Catalog, error: Exception, attempt: int
+    thought: Thought, error: Exception, attempt: int
 ) -> None:
     """One leg without orders has the whole goal, and the plan says why; a refusal is final."""
     away = Away(error)
-
-    plan = await split(shipped, away, attempt=attempt)
+    plan = await split(thought, away, attempt=attempt)
 
     assert [(leg.goal, leg.orders) for leg in plan.legs] == [(GOAL, ())]
     assert plan.is_unproven
@@ -389,35 +331,112 @@ async def test_a_model_that_splits_nothing_does_not_lose_the_mission(
     assert away.asked == 1
 
 
-FLYER = AgentProfile(name="flyer", domains=("flights",), hands_over_to=("hotelier",))
-HOTELIER = AgentProfile(name="hotelier", domains=("hotels",))
-FLIGHT = Order(tools=("flight_book_offer",))
-ROOM = Order(tools=("hotel_book_room",))
-ASKED = HandOverAsked(
-    hand_over_id="m.1-flight.1",
-    leg_id="1-flight",
-    agent="hotelier",
-    goal="Book a hotel in Oslo",
-    orders=(FLIGHT, ROOM, ROOM.model_copy(update={"count": 2})),
-)
-
-
 async def test_a_hand_over_takes_along_the_orders_that_its_agent_can_serve(
     shipped: Catalog,
 ) -> None:
     """Of the orders of the leg that asks, and no more of them than it has itself."""
-    catalogs = MemoryCatalogs()
-    catalogs.put(shipped)
+    flyer = AgentProfile(name="flyer", domains=("flights",), hands_over_to=("hotelier",))
+    hotelier = AgentProfile(name="hotelier", domains=("hotels",))
+    flight, room = Order(tools=("flight_book_offer",)), Order(tools=("hotel_book_room",))
+    asked = HandOverAsked(
+        hand_over_id="m.1-flight.1",
+        leg_id="1-flight",
+        agent="hotelier",
+        goal="Book a hotel in Oslo",
+        orders=(flight, room, room.model_copy(update={"count": 2})),
+    )
     wanted = HandOverInput(
         mission_id="m",
-        asked=ASKED,
-        asking=LegPlan(leg_id="1-flight", goal="Fly and stay", agent=FLYER, orders=(FLIGHT, ROOM)),
+        asked=asked,
+        asking=LegPlan(leg_id="1-flight", goal="Fly and stay", agent=flyer, orders=(flight, room)),
         new_leg_id="h1-1-flight",
         catalog_digest=shipped.digest,
     )
-
-    activities = HandOverActivities(catalogs, (FLYER, HOTELIER))
-    plan: HandOverPlan = await ActivityEnvironment().run(activities.plan_hand_over, wanted)
+    catalogs = MemoryCatalogs()
+    catalogs.put(shipped)
+    planning = HandOverActivities(catalogs, (flyer, hotelier))
+    plan: HandOverPlan = await run(planning.plan_hand_over, wanted)
 
     assert plan.leg is not None, plan.refusal
-    assert plan.leg.orders == (ROOM,)
+    assert plan.leg.orders == (room,)
+
+
+ANY = AgentProfile(name="any")
+FLIGHT = LegPlan(
+    leg_id="1-flights",
+    goal="book a flight to Lisbon",
+    agent=ANY,
+    orders=(Order(tools=("flight_book_offer",), clause="book a flight", when="if it is dry"),),
+    serves=("a flight to Lisbon",),
+)
+WEATHER = LegPlan(leg_id="2-weather", goal="the weather in Lisbon tomorrow", agent=ANY)
+EXPENSE = LegPlan(
+    leg_id="3-expenses",
+    goal="file the expenses",
+    agent=ANY,
+    depends_on=("1-flights",),
+    orders=(Order(tools=("expense_file_report",), each="the receipts"),),
+)
+TRIP = MissionPlan(legs=(FLIGHT, WEATHER, EXPENSE), uncovered=("and be nice",))
+
+
+async def shown(
+    catalog: Catalog, planner: Scripted, *, goal: str = "x", workers: MissionPolicy | None = None
+) -> PlanPreview:
+    """What a worker with this policy shows for a goal."""
+    catalogs, authority = MemoryCatalogs(), Authority(workers or MissionPolicy())
+    planning = PlanningActivities(
+        catalogs, Router, planner, (), MemoryTraces(), authority=authority
+    )
+    activities = PlanActivities(catalog, catalogs, planning, authority)
+    preview: PlanPreview = await ActivityEnvironment().run(
+        activities.preview_plan, PlanInput(request=MissionRequest(goal=goal), now=NOW)
+    )
+    return preview
+
+
+async def test_a_plan_is_shown_with_its_orders_tools_and_cards(shipped: Catalog) -> None:
+    """A leg that only reads shows the tool that it would be offered first."""
+    preview = await shown(shipped, Scripted(plan=TRIP))
+
+    assert [(leg.leg_id, leg.stage, [tool.name for tool in leg.tools]) for leg in preview.legs] == [
+        ("1-flights", 1, ["flight_book_offer"]),
+        ("2-weather", 1, ["weather_get_forecast"]),
+        ("3-expenses", 2, ["expense_file_report"]),
+    ]
+    assert [leg.orders for leg in preview.legs] == [leg.orders for leg in TRIP.legs]
+    flight = preview.legs[0]
+    assert flight.cards == ("structured-itinerary",)
+    assert flight.tools[0].cancellation == "cancelled by flight_cancel_booking within 1 day"
+    assert flight.serves == ("a flight to Lisbon",)
+    assert (preview.uncovered, preview.doubts) == (("and be nice",), ())
+
+
+async def test_the_same_is_planned_the_same(shipped: Catalog) -> None:
+    """Another plan has another digest."""
+    first = await shown(shipped, Scripted(plan=TRIP))
+    again = await shown(shipped, Scripted(plan=TRIP))
+
+    assert first == again
+    assert first.digest != (await shown(shipped, Scripted(FLIGHT))).digest
+
+
+async def test_whether_plans_are_approved_is_the_workers_policy(shipped: Catalog) -> None:
+    """A mission's own policy need not say so."""
+    preview = await shown(shipped, Scripted(plan=TRIP), workers=MissionPolicy(plan_first=True))
+
+    assert preview.needs_approval
+    assert not preview.asks_first
+
+
+async def test_a_goal_that_nothing_fits_is_refused_in_a_sentence(shipped: Catalog) -> None:
+    """As a mission would be."""
+
+    class Refusing(Careless):
+        async def split_goal(self, *_: Any) -> Any:
+            raise GoalUnread("sing me a song", code="NothingFits")
+
+    refused = await failure_of(shown(shipped, Refusing(None), goal="sing me a song"))
+
+    assert "sing me a song" in refused.message
+    assert (refused.type, refused.non_retryable) == ("NothingFits", True)

@@ -1,4 +1,4 @@
-"""What a sweep does about one mission, by what the server and the store know of it."""
+"""What a sweep does about one mission, and what a rollback begins with."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,24 +12,34 @@ from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionFailedEvent
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from orchestrator.activities import rollback_activities as sweep_activities
-from orchestrator.activities.rollback_activities import SweepActivities, stranded_query
+from orchestrator.activities.rollback_activities import (
+    RollbackActivities,
+    SweepActivities,
+    stranded_query,
+)
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import SentCall
 from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import (
+    CollectLedgerInput,
+    CollectLedgerOutput,
+    ConcludeInput,
     FindStrandedInput,
     FindStrandedOutput,
     MissionRef,
     Recovery,
     RollbackInput,
+    RollbackReport,
 )
-from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.obligation import ObligationState
-from tests.fakes import MemoryGrants, fake_obligation
-from tests.unit.activities.environments import of_mission
-from tests.unit.adapters.temporal.made_histories import Run, Server
+from orchestrator.saga.obligation import Obligation, ObligationState
+from tests.fakes import MemoryCatalogs, MemoryGrants, fake_obligation
+from tests.unit.activities.environments import of_mission, of_rollback
+from tests.unit.activities.made_calls import failure_of, made_call
+from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
 
 ENDS = WorkflowExecutionStatus
 MADE = fake_obligation("m.1-trip.1")
@@ -69,16 +79,7 @@ class Sweep:
         has_called = has_called and run is None
         run = run or await Run("1").start()
         if has_called:
-            call = ToolCall(
-                call_id=MADE.obligation_id,
-                mission_id="m",
-                leg_id="1-trip",
-                tool="book",
-                catalog_digest="d",
-                arguments={},
-                obligation=MADE,
-            )
-            await run.schedule(names.INVOKE_TOOL, call)
+            await run.schedule(names.INVOKE_TOOL, made_call(MADE.obligation_id, obligation=MADE))
         if status is ENDS.FAILED:
             run.events.append(_failed(failed))
         self.server.keep("m", run)
@@ -93,7 +94,7 @@ class Sweep:
         self.server.status["m.rollback"] = status
 
     def note(self, origin: str = "") -> None:
-        """The store knows the call."""
+        """Let the store know the call."""
         ledger = Ledger(obligations=(MADE.model_copy(update={"origin": origin}),))
         self.grants.send(SentCall(MADE.obligation_id, "m", "u", (), ledger))
 
@@ -104,11 +105,11 @@ class Sweep:
         client.workflow_service = SimpleNamespace(describe_namespace=_namespace)
         return SweepActivities(client, self.grants)
 
-    async def recover(self) -> Recovery:
+    async def recover(self) -> str:
         environment = of_mission("s", task_queue="sweeps")
         done = await environment.run(self.activities.recover_mission, MissionRef(mission_id="m"))
         assert isinstance(done, Recovery)
-        return done
+        return done.done
 
     @property
     def unfinished(self) -> bool:
@@ -136,19 +137,28 @@ def sweep(monkeypatch: pytest.MonkeyPatch) -> Sweep:
     return Sweep(monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("status", "failed", "is_cancelled"),
+CONCLUDED = pytest.mark.parametrize(
+    ("status", "failed"),
     [
-        (ENDS.CANCELED, "", True),
-        (ENDS.FAILED, names.MISSION_FAILED, True),
-        (ENDS.FAILED, names.MISSION_INCOMPLETE, False),
-        (ENDS.COMPLETED, "", False),
+        (ENDS.CANCELED, ""),
+        (ENDS.FAILED, names.MISSION_FAILED),
+        (ENDS.FAILED, names.MISSION_INCOMPLETE),
+        (ENDS.COMPLETED, ""),
     ],
 )
+
+
+def stands(status: ENDS, failed: str) -> bool:
+    """True if what such a mission did is to stay."""
+    return status is ENDS.COMPLETED or failed == names.MISSION_INCOMPLETE
+
+
+@CONCLUDED
 async def test_a_call_of_a_branch_that_a_reset_abandoned_is_cancelled(
-    sweep: Sweep, status: ENDS, failed: str, *, is_cancelled: bool
+    sweep: Sweep, status: ENDS, failed: str
 ) -> None:
     """Where its mission was to leave nothing, and its history has never heard of it."""
+    is_cancelled = not stands(status, failed)
     await sweep.mission(status, failed=failed, has_called=False)
     sweep.note()
     await sweep.recover()
@@ -158,15 +168,7 @@ async def test_a_call_of_a_branch_that_a_reset_abandoned_is_cancelled(
 
 
 @pytest.mark.parametrize("concluded", [False, True])
-@pytest.mark.parametrize(
-    ("status", "failed"),
-    [
-        (ENDS.CANCELED, ""),
-        (ENDS.FAILED, names.MISSION_FAILED),
-        (ENDS.FAILED, names.MISSION_INCOMPLETE),
-        (ENDS.COMPLETED, ""),
-    ],
-)
+@CONCLUDED
 async def test_a_call_in_the_history_of_an_abandoned_branch_is_cancelled(
     sweep: Sweep, status: ENDS, failed: str, *, concluded: bool
 ) -> None:
@@ -184,10 +186,9 @@ async def test_a_call_in_the_history_of_an_abandoned_branch_is_cancelled(
         sweep.grants.conclude("m")
     sweep.server.keep("m", base, newest)
 
-    assert (await sweep.recover()).done == "started"
+    assert await sweep.recover() == "started"
     assert list(sweep.started) == ["it was reset after it had called"]
-    stands = status is ENDS.COMPLETED or failed == names.MISSION_INCOMPLETE
-    assert sweep.spares_the_rest is stands
+    assert sweep.spares_the_rest is stands(status, failed)
 
 
 @pytest.mark.parametrize("status", [ENDS.CANCELED, ENDS.COMPLETED])
@@ -204,7 +205,7 @@ async def test_a_call_that_the_newest_branch_made_as_well_is_its_own(
     sweep.server.status["m"] = status
     sweep.note(origin="1")
 
-    assert (await sweep.recover()).done == "nothing to do"
+    assert await sweep.recover() == "nothing to do"
     assert not sweep.unfinished
 
 
@@ -225,19 +226,11 @@ async def test_a_mission_that_could_not_conclude_is_rolled_back(
     await sweep.mission(status, failed=failed, has_called=False)
     nothing = await sweep.recover()
 
-    assert (done.done, nothing.done) == ("started", "nothing to do")
+    assert (done, nothing) == ("started", "nothing to do")
     assert sweep.started == {reason: "queue"}
 
 
-@pytest.mark.parametrize(
-    ("status", "failed"),
-    [
-        (ENDS.COMPLETED, ""),
-        (ENDS.CANCELED, ""),
-        (ENDS.FAILED, names.MISSION_FAILED),
-        (ENDS.FAILED, names.MISSION_INCOMPLETE),
-    ],
-)
+@CONCLUDED
 async def test_a_mission_that_concluded_is_left_as_it_is(
     sweep: Sweep, status: ENDS, failed: str
 ) -> None:
@@ -245,26 +238,29 @@ async def test_a_mission_that_concluded_is_left_as_it_is(
     sweep.note()
     await sweep.mission(status, failed=failed)
 
-    assert (await sweep.recover()).done == "nothing to do"
+    assert await sweep.recover() == "nothing to do"
     assert sweep.started == {}
     assert not sweep.unfinished
 
 
 async def test_a_mission_under_way_is_left_alone(sweep: Sweep) -> None:
-    """The store goes on knowing of it."""
+    """The store goes on knowing of it, until its rollback has completed."""
     sweep.note()
     await sweep.mission(ENDS.RUNNING)
 
-    assert (await sweep.recover()).done == "nothing to do"
-    assert sweep.started == {}
+    assert await sweep.recover() == "nothing to do"
     assert sweep.unfinished
+    await sweep.mission(ENDS.TERMINATED)
+    await sweep.rollback(ENDS.COMPLETED)
+    assert await sweep.recover() == "nothing to do"
+    assert (sweep.started, sweep.unfinished) == ({}, False)
 
 
 async def test_a_deleted_mission_is_rolled_back_from_the_store(sweep: Sweep) -> None:
     """On the task queue of the worker that has the store."""
     sweep.note()
 
-    assert (await sweep.recover()).done == "started"
+    assert await sweep.recover() == "started"
     assert sweep.started == {"the mission was deleted": "sweeps"}
 
 
@@ -276,7 +272,7 @@ async def test_what_the_server_may_have_forgotten_is_not_cancelled_on_a_guess(
     long_ago = datetime.now(UTC) - timedelta(days=4)
     monkeypatch.setattr(sweep.grants, "last_noted", lambda _: long_ago)
 
-    assert (await sweep.recover()).done == "nothing to do"
+    assert await sweep.recover() == "nothing to do"
     assert sweep.started == {}
 
 
@@ -285,7 +281,7 @@ async def test_a_rollback_that_was_broken_off_is_started_again(sweep: Sweep, sta
     """Also of a mission that was deleted since."""
     await sweep.rollback(status)
 
-    assert (await sweep.recover()).done == "started"
+    assert await sweep.recover() == "started"
     assert sweep.started == {"its rollback was broken off": "sweeps"}
 
 
@@ -296,18 +292,8 @@ async def test_a_rollback_that_was_turned_away_stands_for_none(sweep: Sweep) -> 
     under_way = await sweep.recover()
     sweep.server.attributes["m"] = {STATUS: MissionStatus.ROLLING_BACK}
 
-    assert under_way.done == "nothing to do"
-    assert (await sweep.recover()).done == "started"
-
-
-async def test_a_rollback_that_completed_is_the_end_of_it(sweep: Sweep) -> None:
-    """The store has nothing to look for any more."""
-    sweep.note()
-    await sweep.mission(ENDS.TERMINATED)
-    await sweep.rollback(ENDS.COMPLETED)
-
-    assert (await sweep.recover()).done == "nothing to do"
-    assert not sweep.unfinished
+    assert under_way == "nothing to do"
+    assert await sweep.recover() == "started"
 
 
 async def test_the_store_is_looked_through_after_the_server(sweep: Sweep) -> None:
@@ -332,31 +318,221 @@ async def test_the_store_is_looked_through_after_the_server(sweep: Sweep) -> Non
     assert found == [f"m{n:02}" for n in range(60) if n != 7]
 
 
-def looked_for(query: str) -> dict[str, set[str]]:
-    """The ends that are looked for, by type of workflow."""
-    clause = r"WorkflowType = '(\w+)' AND ExecutionStatus IN \(([^)]*)\)"
-    return {kind: set(re.findall(r"'(\w+)'", ends)) for kind, ends in re.findall(clause, query)}
-
-
 def test_every_end_that_leaves_something_behind_is_looked_for() -> None:
-    """A mission that failed may have failed by its code, and one that was cancelled was reset."""
-    assert looked_for(stranded_query(FindStrandedInput())) == {
+    """A mission that failed may have failed by its code, and one that was cancelled was reset.
+
+    A later sweep begins where the last one stopped.
+    """
+    since = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    clause = r"WorkflowType = '(\w+)' AND ExecutionStatus IN \(([^)]*)\)"
+    ends = re.findall(clause, stranded_query(FindStrandedInput()))
+
+    assert {kind: set(re.findall(r"'(\w+)'", of_kind)) for kind, of_kind in ends} == {
         names.MISSION_WORKFLOW: BROKEN_OFF,
         names.ROLLBACK_WORKFLOW: BROKEN_OFF,
     }
+    later = stranded_query(FindStrandedInput(closed_after=since))
+    assert later.endswith(f" AND CloseTime > '{since.isoformat()}'")
 
 
-def test_a_later_sweep_begins_where_the_last_one_stopped() -> None:
-    """What was closed before is not looked up again."""
-    since = datetime(2026, 11, 22, 12, tzinfo=UTC)
-
-    query = stranded_query(FindStrandedInput(closed_after=since))
-
-    assert query.endswith(f" AND CloseTime > '{since.isoformat()}'")
+S = ObligationState
+ROLLBACK = "m.rollback"
+RUNNING, TERMINATED = WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.TERMINATED
+GIVEN = fake_obligation("m.1-trip.1", state=S.COMMITTED, committed_at=NOW)
+SENT = fake_obligation("m.1-trip.2")
 
 
-def test_an_obligation_that_came_to_nothing_is_not_left() -> None:
-    """Only what a provider may hold is rolled back."""
-    void = MADE.moved(ObligationState.VOID, at=MADE.written_at)
+async def mission_of(*obligations: Obligation) -> Run:
+    """A run that has scheduled calls which leave these."""
+    run = await Run("1").start()
+    for one in obligations:
+        await run.schedule(names.INVOKE_TOOL, made_call(one.obligation_id, obligation=one))
+    return run
 
-    assert Ledger.united([Ledger(obligations=(void,)), Ledger(obligations=(MADE,))]).live() == ()
+
+async def server_of(
+    *left: Obligation, status: WorkflowExecutionStatus = RUNNING, child: bool = False
+) -> Server:
+    """A mission that has made these, and its rollback, which may be its child."""
+    rollback = await Run("r").start(RollbackInput(mission_id="m"))
+    server = Server().keep("m", await mission_of(*left)).keep(ROLLBACK, rollback)
+    server.status |= {"m": status, ROLLBACK: RUNNING}
+    if child:
+        server.parents[ROLLBACK] = "m"
+    return server
+
+
+def activities_of(server: Server, grants: MemoryGrants | None = None) -> RollbackActivities:
+    return RollbackActivities(
+        MemoryCatalogs(), cast("ToolClient", None), server.client, grants or MemoryGrants()
+    )
+
+
+async def collect(
+    server: Server, grants: MemoryGrants | None = None, **wanted: Any
+) -> CollectLedgerOutput:
+    given = CollectLedgerInput(mission_id="m", **wanted)
+    collecting = activities_of(server, grants).collect_ledger
+    return await of_rollback("m", workflow_run_id="r").run(collecting, given)
+
+
+def noted(*obligations: Obligation, mission_id: str = "m") -> MemoryGrants:
+    """A store that knows the calls which left these."""
+    grants = MemoryGrants()
+    for one in obligations:
+        grants.send(SentCall(one.key, mission_id, "u", (), Ledger(obligations=(one,))))
+    return grants
+
+
+def ids(collected: CollectLedgerOutput) -> list[str]:
+    return [o.obligation_id for o in collected.ledger.obligations]
+
+
+async def test_a_living_mission_gives_its_rollback_the_ledger() -> None:
+    """Nothing of its history is read: the rollback is its child. What is another's is left out."""
+    foreign = fake_obligation("other.1-trip.1")
+    server = await server_of(SENT, child=True)
+    collected = await collect(server, ledger=Ledger(obligations=(GIVEN, foreign)))
+
+    assert ids(collected) == [GIVEN.obligation_id]
+    assert len(collected.notes) == 1
+
+
+async def test_a_ledger_that_somebody_else_gives_is_not_believed() -> None:
+    """History is read in its place."""
+    server = await server_of(SENT, status=TERMINATED)
+
+    assert ids(await collect(server, ledger=Ledger(obligations=(GIVEN,)))) == [SENT.obligation_id]
+
+
+async def test_nothing_is_collected_of_a_mission_under_way() -> None:
+    """Unless it shows that it waits for its rollback. What never was may come later."""
+    server = await server_of(SENT)
+
+    for where, kind in ((server, "MissionStillRuns"), (Server(), "MissionUnknown")):
+        refused = await failure_of(collect(where))
+        assert (refused.type, refused.non_retryable) == (kind, True)
+    server.attributes["m"] = {STATUS: MissionStatus.ROLLING_BACK}
+    assert ids(await collect(server)) == [SENT.obligation_id]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["reset", "deleted"])
+async def test_what_only_the_store_knows_counts(is_known: bool) -> None:
+    """The call of a branch that was reset and forgotten, or of a mission that was deleted."""
+    server = await server_of(SENT, child=is_known)
+    if not is_known:
+        del server.runs["m"]
+    lost = fake_obligation("m.1-trip.7")
+    collected = await collect(server, noted(lost), ledger=Ledger(obligations=(GIVEN,)))
+
+    assert lost.obligation_id in ids(collected)
+    assert (GIVEN.obligation_id in ids(collected)) is is_known
+
+
+async def test_what_a_mission_made_before_it_was_reset_counts_although_it_is_concluded() -> None:
+    """What an earlier mission of that id made belongs to that one."""
+    server = await server_of(SENT, child=True)
+    origins = [server.runs["m"][0].run_id, "of an earlier mission"]
+    grants = noted(
+        *[
+            fake_obligation(f"m.old.{n}", tool=f"tool_{n}").model_copy(update={"origin": origin})
+            for n, origin in enumerate(origins)
+        ]
+    )
+    grants.conclude("m")
+    collected = await collect(server, grants, ledger=Ledger(obligations=(GIVEN,)))
+
+    assert ids(collected) == [GIVEN.obligation_id, "m.old.0"]
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["by the mission", "by a sweep"])
+async def test_what_a_mission_made_after_it_was_reset_stands(given: bool) -> None:
+    """Only the calls of the abandoned branch are cancelled, once the mission has ended well.
+
+    A stranger's rollback of this kind changes nothing for a mission that was stopped.
+    """
+    server = await server_of(GIVEN, child=given)
+    first_run = server.runs["m"][0].run_id
+    made = [one.model_copy(update={"origin": first_run}) for one in (GIVEN, SENT)]
+    grants = noted(*made)
+    grants.conclude("m")
+    ledger = Ledger(obligations=(made[1],)) if given else None
+    if not given:
+        server.status["m"] = WorkflowExecutionStatus.COMPLETED
+    collected = await collect(server, grants, ledger=ledger, abandoned=True)
+
+    assert ids(collected) == [SENT.obligation_id]
+    if not given:
+        server.status["m"] = TERMINATED
+        whole = await collect(server, grants, abandoned=True)
+        assert ids(whole) == [GIVEN.obligation_id, SENT.obligation_id]
+
+
+async def test_a_broken_off_rollback_is_taken_over_from() -> None:
+    """What it settled stays so, also where the run in between had not begun."""
+    server = await server_of(SENT, status=TERMINATED)
+    cancelled = SENT.model_copy(update={"state": S.CANCELLED, "settled_at": NOW})
+    first = await Run("q1").start(RollbackInput(mission_id="m"))
+    told = RollbackReport(mission_id="m", ledger=Ledger(obligations=(cancelled,)), settled=True)
+    await first.signal(names.ROLLBACK_SETTLED_SIGNAL, told)
+    second = await Run("q2").start(RollbackInput(mission_id="m", take_over="q1"))
+    server.runs[ROLLBACK] = [first, second, *server.runs[ROLLBACK]]
+    collected = await collect(server, take_over="q2")
+
+    assert [o.state for o in collected.ledger.obligations] == [S.CANCELLED]
+
+
+async def test_the_catalogs_of_a_sagas_rollback_are_kept_for_it() -> None:
+    """Its workflow may be gone while the rollback waits for an operator."""
+    kept: dict[str, list[str]] = {}
+
+    class Pinned(MemoryCatalogs):
+        def put(self, catalog: Catalog, *, mission_id: str = "") -> None:
+            super().put(catalog, mission_id=mission_id)
+            kept.setdefault(catalog.digest, []).append(mission_id)
+
+    saga = names.saga_id("trip", "order/7", "run-1")
+    store, catalog = Pinned(), Catalog({}, {})
+    store.put(catalog)
+    made = fake_obligation(f"{saga}.call-1.1", state=S.COMMITTED, committed_at=NOW)
+    made = made.model_copy(update={"catalog_digest": catalog.digest})
+    grants = noted(made, mission_id=saga)
+    activities = RollbackActivities(store, cast("ToolClient", None), Server().client, grants)
+    given = CollectLedgerInput(mission_id=saga)
+    await of_rollback(saga, workflow_run_id="r").run(activities.collect_ledger, given)
+
+    assert kept == {catalog.digest: ["", saga]}
+
+
+async def test_what_a_mission_that_ended_well_made_stands() -> None:
+    """Nobody looks for it in the store any more; a call that a reset had it forget stays there."""
+    forgotten = fake_obligation("m.1-trip.9")
+    grants = noted(SENT, forgotten)
+    activities = activities_of(Server(), grants)
+    known = (SENT.obligation_id, forgotten.obligation_id)
+    told = ConcludeInput(mission_id="m", known=known[:1])
+    concluded = await of_mission("m").run(activities.conclude_mission, told)
+
+    assert concluded == grants.ledger("m") == Ledger(obligations=(forgotten,))
+    whole = ConcludeInput(mission_id="m", known=known)
+    await of_mission("m").run(activities.conclude_mission, whole)
+    assert not grants.unfinished(after="", most=9)
+
+
+@pytest.mark.parametrize("had_ended", [False, True], ids=["under way", "ended well"])
+async def test_a_worker_that_dies_after_it_concluded_gives_the_next_one_the_same(
+    had_ended: bool,
+) -> None:
+    """The calls of the branch before a reset are reported again, until their rollback is noted."""
+    forgotten = fake_obligation("m.old.1").model_copy(update={"origin": "run-1"})
+    grants = noted(forgotten)
+    if had_ended:
+        grants.conclude("m")
+    activities = activities_of(Server(), grants)
+    ended = ConcludeInput(mission_id="m", origin="run-1")
+    reports = [await of_mission("m").run(activities.conclude_mission, ended) for _ in range(2)]
+    cancelled = forgotten.moved(S.COMMITTED, at=NOW).moved(S.CANCELLED, at=NOW)
+    grants.settle(forgotten.key, Ledger(obligations=(cancelled,)))
+    reports.append(await of_mission("m").run(activities.conclude_mission, ended))
+
+    assert [len(one.obligations) for one in reports] == [1, 1, 0]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -13,7 +11,6 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.trace import NoOpTracer
 from temporalio.client import Client
-from temporalio.exceptions import ApplicationError
 
 from orchestrator.activities import all_activities
 from orchestrator.activities.authority import WallGuard
@@ -25,7 +22,6 @@ from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant, call_digest
 from orchestrator.core.wall import Wall
-from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import AgentProfile, CallTool, StepContext
@@ -37,12 +33,13 @@ from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import fake_selection
 from tests.fakes import MemoryGrants, MemoryTraces, fake_leg
 from tests.unit.activities.environments import of_mission
-from tests.unit.activities.planners import Scripted
+from tests.unit.activities.made_calls import NOW, call_of, failure_of, made_call, wanted_call
+from tests.unit.activities.planners import Scripted, mission_of, step_context
 
 OFFICE = AgentProfile(name="office", domains=("messages",))
 FORGED = AgentProfile(name="office")
 OUTSIDE = "flight_cancel_booking"
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
 FENCED = pytest.mark.parametrize(
     ("agent", "profiles"), [(OFFICE, ()), (FORGED, (OFFICE,))], ids=["travels", "worker's"]
 )
@@ -61,17 +58,11 @@ class Careless(Router):
 
 
 def _context(catalog: Catalog, agent: AgentProfile, **more: Any) -> StepContext:
-    return StepContext(
-        mission_id="m",
-        leg_id="l",
-        step=1,
-        mission_goal="cancel my flight and tell my team",
-        leg_goal="cancel my flight and tell my team",
-        agent=agent,
-        now=NOW,
-        catalog_digest=catalog.digest,
-        **more,
-    )
+    goal = "cancel my flight and tell my team"
+    return step_context(goal, agent=agent, catalog_digest=catalog.digest, **more)
+
+
+Profiles = tuple[AgentProfile, ...]
 
 
 Thought = Callable[..., PlanningActivities]
@@ -111,12 +102,11 @@ async def test_nothing_outside_is_selected(
     thought: Thought,
     traces: MemoryTraces,
     agent: AgentProfile,
-    profiles: tuple[AgentProfile, ...],
+    profiles: Profiles,
     routers: Callable[[Catalog], Router],
 ) -> None:
     """Whatever the router forwards, or if there is none; nor what the leg claims to have found."""
     context = _context(shipped, agent, discovered=(OUTSIDE, "message_unsend"))
-
     planning = thought(*profiles, routers=routers)
     selection = await of_mission().run(planning.selected, context, context)
 
@@ -128,10 +118,7 @@ async def test_nothing_outside_is_selected(
 
 @FENCED
 async def test_nothing_outside_is_discovered(
-    shipped: Catalog,
-    thought: Thought,
-    agent: AgentProfile,
-    profiles: tuple[AgentProfile, ...],
+    shipped: Catalog, thought: Thought, agent: AgentProfile, profiles: Profiles
 ) -> None:
     """Not by its very name."""
     wanted = DiscoverInput(query=OUTSIDE, catalog_digest=shipped.digest, agent=agent.wall, limit=50)
@@ -142,10 +129,7 @@ async def test_nothing_outside_is_discovered(
 
 @FENCED
 async def test_a_decision_outside_is_refused_and_told(
-    shipped: Catalog,
-    thought: Thought,
-    agent: AgentProfile,
-    profiles: tuple[AgentProfile, ...],
+    shipped: Catalog, thought: Thought, agent: AgentProfile, profiles: Profiles
 ) -> None:
     """The leg goes on: no error. What was to be sent is kept nowhere, for nobody checked it."""
     planner = Scripted(call=CALL)
@@ -153,7 +137,6 @@ async def test_a_decision_outside_is_refused_and_told(
         context=_context(shipped, agent, discovered=(OUTSIDE,)),
         selection=fake_selection("message_send", OUTSIDE, catalog_size=93),
     )
-
     planned = await of_mission().run(thought(*profiles, planner=planner).plan_step, step)
 
     assert isinstance(planned, PlanStepOutput)
@@ -168,12 +151,13 @@ async def test_a_plan_that_widens_a_profile_ends_the_mission_before_it_began(
 ) -> None:
     """Whoever planned it."""
     planner = Scripted(fake_leg("l", agent=FORGED))
-    brief = BeginInput(mission_id="m", goal="x", now=NOW, catalog_digest=shipped.digest)
+    brief = mission_of(shipped)
 
     await of_mission().run(thought(planner=planner).split_goal, brief)
-    with pytest.raises(ApplicationError, match="which its profile does not allow") as refused:
-        await of_mission().run(thought(OFFICE, planner=planner).split_goal, brief)
-    assert refused.value.non_retryable
+    widened = thought(OFFICE, planner=planner).split_goal
+    refused = await failure_of(of_mission().run(widened, brief))
+    assert "which its profile does not allow" in refused.message
+    assert refused.non_retryable
 
 
 # -- preparing and sending ------------------------------------------------------------------------
@@ -187,138 +171,109 @@ HELD = pytest.mark.parametrize(
 )
 
 
-@HELD
-async def test_no_call_outside_is_prepared(
-    store: CatalogStore, shop: Callable[..., Catalog], scripted: Any, agent: Wall, walls: Walls
-) -> None:
-    """It has no card that could be approved and no entry in a ledger; one inside is prepared."""
-    catalog = shop()
-    wanted = PrepareInput(
-        call_id="m.l.1",
-        mission_id="m",
-        leg_id="l",
-        tool="order_book",
-        arguments={"book_id": "b7"},
-        agent=agent,
-        catalog_digest=catalog.digest,
-        now=NOW,
-    )
-    inside = wanted.model_copy(
-        update={"tool": "find_order", "arguments": {"client_reference": "r"}}
-    )
-    prepare = PrepareActivities(
-        store,
-        scripted({}).as_client,
-        WallGuard(walls),
-    ).prepare_call
+@dataclasses.dataclass
+class Bookshop:
+    """A worker that prepares and sends orders, and may call its provider."""
 
-    refused = await of_mission().run(prepare, wanted)
-    allowed = await of_mission().run(prepare, inside)
+    store: CatalogStore
+    catalog: Catalog
+    client: Any
+    grants: MemoryGrants = dataclasses.field(default_factory=MemoryGrants)
+
+    def prepare(self, walls: Walls) -> Any:
+        return PrepareActivities(self.store, self.client.as_client, WallGuard(walls)).prepare_call
+
+    def send(self, walls: Walls) -> Any:
+        guard = WallGuard(walls)
+        return ToolActivities(self.store, self.client.as_client, self.grants, guard).invoke_tool
+
+    def granted(self, agent: Wall) -> ToolCall:
+        """An order with the grant of a person who approved it."""
+        kind = "structured-order"
+        call = made_call(
+            "m.l.1",
+            tool="order_book",
+            catalog_digest=self.catalog.digest,
+            arguments={"book_id": "b7"},
+            agent=agent,
+            card_type=kind,
+        )
+        digest = call_digest(call, arguments=call.arguments, card_type=kind, confirmation_id="c")
+        grant = Grant(confirmation_id="c", digest=digest, approver="ann", granted_at=NOW)
+        return call.model_copy(update={"grant": grant})
+
+
+@pytest.fixture
+def bookshop(store: CatalogStore, shop: Callable[..., Catalog], scripted: Any) -> Bookshop:
+    ordered = ToolOutcome(kind="succeeded", status=200)
+    return Bookshop(store, shop(), scripted({"order_book": [ordered]}))
+
+
+@HELD
+async def test_no_call_outside_is_prepared(bookshop: Bookshop, agent: Wall, walls: Walls) -> None:
+    """It has no card that could be approved and no entry in a ledger; one inside is prepared."""
+    told = {"catalog_digest": bookshop.catalog.digest, "agent": agent}
+    wanted = wanted_call("m.l.1", tool="order_book", arguments={"book_id": "b7"}, **told)
+    inside = wanted_call("m.l.1", tool="find_order", arguments={"client_reference": "r"}, **told)
+    refused = await of_mission().run(bookshop.prepare(walls), wanted)
+    allowed = await of_mission().run(bookshop.prepare(walls), inside)
 
     (problem,) = refused.problems
     assert problem.startswith("order_book is not for the agent reader")
     assert refused == PreparedCall(problems=refused.problems)
-    assert allowed.call is not None
-    assert allowed.call.agent == agent
+    assert call_of(allowed).agent == agent
 
 
 @HELD
 @pytest.mark.parametrize(("attempt", "kind"), [(1, "rejected"), (2, "unknown")])
 async def test_no_call_outside_is_sent(
-    store: CatalogStore,
-    shop: Callable[..., Catalog],
-    scripted: Any,
-    agent: Wall,
-    walls: Walls,
-    attempt: int,
-    kind: str,
+    bookshop: Bookshop, agent: Wall, walls: Walls, attempt: int, kind: str
 ) -> None:
     """Not with a grant for exactly this call, which stays unused.
 
     A later attempt cannot know what an earlier one did, when the profile was another.
     """
-    catalog, grants = shop(), MemoryGrants()
-    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
-    call = _granted(catalog, agent)
-    environment = of_mission()
-    environment.info = dataclasses.replace(environment.info, attempt=attempt)
-
-    tools = ToolActivities(
-        store,
-        client.as_client,
-        grants,
-        WallGuard(walls),
-    )
-    outcome = await environment.run(tools.invoke_tool, call)
+    call = bookshop.granted(agent)
+    outcome = await of_mission(attempt=attempt).run(bookshop.send(walls), call)
 
     assert outcome.kind == kind
     assert (outcome.reason or "").startswith("order_book is not for the agent reader")
-    assert client.called == []
+    assert bookshop.client.called == []
     assert call.grant is not None
     sent = SentCall(call.call_id, "m", "somebody", (call.grant.digest,), Ledger())
-    assert grants.send(sent).used_by == (None,)
+    assert bookshop.grants.send(sent).used_by == (None,)
 
 
-async def test_a_call_inside_is_sent(
-    store: CatalogStore, shop: Callable[..., Catalog], scripted: Any
-) -> None:
+async def test_a_call_inside_is_sent(bookshop: Bookshop) -> None:
     """The same call, for an agent that may make it."""
-    catalog = shop()
-    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
-    call = _granted(catalog, Wall(agent="reader", domains=("shop",)))
+    call = bookshop.granted(Wall(agent="reader", domains=("shop",)))
 
-    tools = ToolActivities(store, client.as_client, MemoryGrants())
-    outcome = await of_mission().run(tools.invoke_tool, call)
-
-    assert outcome.kind == "succeeded"
+    assert (await of_mission().run(bookshop.send(Walls()), call)).kind == "succeeded"
 
 
-def _granted(catalog: Catalog, agent: Wall) -> ToolCall:
-    """An order with the grant of a person who approved it."""
-    call = ToolCall(
-        call_id="m.l.1",
-        mission_id="m",
-        leg_id="l",
-        tool="order_book",
-        catalog_digest=catalog.digest,
-        arguments={"book_id": "b7"},
-        agent=agent,
-        card_type="structured-order",
-    )
-    digest = call_digest(
-        call, arguments=call.arguments, card_type="structured-order", confirmation_id="c"
-    )
-    grant = Grant(confirmation_id="c", digest=digest, approver="ann", granted_at=NOW)
-    return call.model_copy(update={"grant": grant})
-
-
-async def test_a_worker_holds_every_activity_to_its_profiles(
-    store: CatalogStore, shop: Callable[..., Catalog], scripted: Any, tmp_path: Path
-) -> None:
+async def test_a_worker_holds_every_activity_to_its_profiles(bookshop: Bookshop) -> None:
     """All that it registers, each of them: a leg may have been started anywhere."""
-    catalog = shop()
-    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
     registered = all_activities(
-        catalog=catalog,
-        catalogs=store,
+        catalog=bookshop.catalog,
+        catalogs=bookshop.store,
         routers=Router,
         planner=Scripted(call=CALL),
         agents=(AgentProfile(name="reader", tools=("find_order",)),),
-        tools=client.as_client,
-        grants=MemoryGrants(),
+        tools=bookshop.client.as_client,
+        grants=bookshop.grants,
         traces=MemoryTraces(),
         client=cast(Client, None),
     )
     named = {one.__name__: one for one in registered}
-    call = _granted(catalog, ANYBODY)
+    call, digest = bookshop.granted(ANYBODY), bookshop.catalog.digest
     wanted = PrepareInput(**call.ref, arguments=call.arguments, agent=ANYBODY, now=NOW)
-    search = DiscoverInput(query="order_book", catalog_digest=catalog.digest, agent=ANYBODY)
+    search = DiscoverInput(query="order_book", catalog_digest=digest, agent=ANYBODY)
 
-    environment = of_mission()
-    assert (await environment.run(named["prepare_call"], wanted)).call is None
-    assert (await environment.run(named["invoke_tool"], call)).kind == "rejected"
-    assert "order_book" not in (await environment.run(named["discover_tools"], search)).tools
-    assert client.called == []
+    run = of_mission().run
+    assert (await run(named["prepare_call"], wanted)).call is None
+    assert (await run(named["invoke_tool"], call)).kind == "rejected"
+    assert "order_book" not in (await run(named["discover_tools"], search)).tools
+    assert bookshop.client.called == []
 
 
 def test_refusals_are_counted_by_where_they_were_made(shipped: Catalog) -> None:

@@ -29,8 +29,7 @@ def key_set() -> str:
 class Clock:
     """Seconds that pass when a test says so."""
 
-    def __init__(self) -> None:
-        self.now = 1_000.0
+    now = 1_000.0
 
     def __call__(self) -> float:
         return self.now
@@ -49,9 +48,6 @@ class Site:
     def _serve(self, request: httpx.Request) -> httpx.Response:
         self.asked += 1
         return self.answer()
-
-    def fails(self) -> None:
-        self.answer = lambda: httpx.Response(503)
 
 
 @pytest.fixture
@@ -128,7 +124,7 @@ async def test_what_a_url_gave_last_counts_for_a_bounded_time(
 
 async def test_a_url_that_never_answered_approves_nothing(site: Site) -> None:
     """And is not asked with every call."""
-    site.fails()
+    site.answer = lambda: httpx.Response(503)
     for _ in range(3):
         with pytest.raises(ServiceUnavailable, match="503"):
             await site.keys.current()

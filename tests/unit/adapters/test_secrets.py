@@ -20,19 +20,22 @@ _CRM = {"ORCHESTRATOR_SECRET_CRM": "s3cret"}
 _HOSTS = "ORCHESTRATOR_SECRET_CRM_HOSTS"
 
 
-def test_a_secret_is_read_from_its_variable() -> None:
-    """The name in upper case, other characters by their bytes."""
-    secrets = EnvironmentSecrets({"ORCHESTRATOR_SECRET_CRMx2eAPIx2dKEY": "s3cret"})
+def test_a_secret_is_read_from_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name in upper case, other characters by their bytes; or from the file that it names.
 
-    assert secrets.get("crm.api-key") == "s3cret"
-
-
-def test_a_secret_is_read_from_the_file_that_a_variable_names(tmp_path: Path) -> None:
-    """Without the line break that editors leave at the end."""
+    The process environment is read when a secret is asked for, not when the store is made.
+    """
     (tmp_path / "token").write_text("s3cret\n")
-    secrets = EnvironmentSecrets({"ORCHESTRATOR_SECRET_CRM_FILE": str(tmp_path / "token")})
+    named = EnvironmentSecrets({"ORCHESTRATOR_SECRET_CRMx2eAPIx2dKEY": "s3cret"})
+    filed = EnvironmentSecrets({"ORCHESTRATOR_SECRET_CRM_FILE": str(tmp_path / "token")})
+    late = EnvironmentSecrets()
+    monkeypatch.setenv("ORCHESTRATOR_SECRET_CRM", "late")
 
-    assert secrets.get("crm") == "s3cret"
+    assert named.get("crm.api-key") == "s3cret"
+    assert filed.get("crm") == "s3cret"
+    assert late.get("crm") == "late"
 
 
 @pytest.mark.parametrize(
@@ -52,30 +55,19 @@ def test_a_missing_secret_says_where_to_put_it(environ: dict[str, str]) -> None:
         EnvironmentSecrets(environ).get("crm")
 
 
-@pytest.mark.parametrize("host", ["api.example.com", "API.example.com", "eu.example.com"])
-def test_a_bound_secret_is_given_for_its_hosts(host: str) -> None:
-    """Case does not matter; without a binding any host of the document will do."""
-    bound = {_HOSTS: "api.example.com, eu.example.com"}
+def test_a_bound_secret_is_given_for_its_hosts_alone() -> None:
+    """Case does not matter; without a binding any host of the document will do.
 
-    assert EnvironmentSecrets({**_CRM, **bound}).get_for("crm", host) == "s3cret"
-    assert EnvironmentSecrets(_CRM).get_for("crm", host) == "s3cret"
+    The sentence says which host, and which variable to change.
+    """
+    bound = EnvironmentSecrets({**_CRM, _HOSTS: "api.example.com, eu.example.com"})
 
-
-@pytest.mark.parametrize("host", ["evil.example", "example.com", "api.example.com.evil.example"])
-def test_a_bound_secret_is_given_for_no_other_host(host: str) -> None:
-    """The sentence says which host, and which variable to change."""
-    secrets = EnvironmentSecrets({**_CRM, _HOSTS: "api.example.com"})
-
-    with pytest.raises(SecretMissing, match=f"crm for {host}.*set {_HOSTS} "):
-        secrets.get_for("crm", host)
-
-
-def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read when a secret is asked for, not when the store is made."""
-    secrets = EnvironmentSecrets()
-    monkeypatch.setenv("ORCHESTRATOR_SECRET_CRM", "late")
-
-    assert secrets.get("crm") == "late"
+    for host in ("api.example.com", "API.example.com", "eu.example.com"):
+        assert bound.get_for("crm", host) == "s3cret"
+        assert EnvironmentSecrets(_CRM).get_for("crm", host) == "s3cret"
+    for host in ("evil.example", "example.com", "api.example.com.evil.example"):
+        with pytest.raises(SecretMissing, match=f"crm for {host}.*set {_HOSTS} "):
+            bound.get_for("crm", host)
 
 
 @pytest.mark.parametrize(

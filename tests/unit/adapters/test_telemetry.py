@@ -51,13 +51,17 @@ _TOOL = Tool(
 )
 
 
-def test_a_failed_call_is_an_error_without_its_text() -> None:
-    """The span tells the kind of failure; what it said may hold what a person is called."""
-    spans = InMemorySpanExporter()
+def _recorded() -> tuple[Telemetry, InMemorySpanExporter, InMemoryMetricReader]:
+    spans, reader = InMemorySpanExporter(), InMemoryMetricReader()
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(spans))
-    telemetry = Telemetry.on(tracers.get_tracer("t"), MeterProvider().get_meter("t"))
+    meter = MeterProvider([reader]).get_meter("t")
+    return Telemetry.on(tracers.get_tracer("t"), meter), spans, reader
 
+
+def test_a_failed_call_is_an_error_without_its_text() -> None:
+    """The span tells the kind of failure; what it said may hold what a person is called."""
+    telemetry, spans, _ = _recorded()
     with (
         pytest.raises(ValueError, match="Ada"),
         tool_call_span(telemetry, _TOOL, base_url="https://h/x", call_id="c"),
@@ -76,9 +80,7 @@ def test_a_failed_call_is_an_error_without_its_text() -> None:
 def test_selections_are_counted_by_band() -> None:
     """So that a dashboard sees the router fail open."""
     catalog = shipped_catalog()
-    reader = InMemoryMetricReader()
-    meter = MeterProvider([reader]).get_meter("test")
-    telemetry = Telemetry.on(TracerProvider().get_tracer("test"), meter)
+    telemetry, _, reader = _recorded()
     for selection in (
         fail_open(catalog, "ValueError in the router"),
         fail_open(catalog, "took over 50 ms, up to scoring"),
@@ -101,11 +103,7 @@ def test_selections_are_counted_by_band() -> None:
 
 async def test_a_request_to_a_model_is_a_span_with_its_usage_and_without_its_words() -> None:
     """By the conventions for generative AI: operation, provider, model, tokens, what it cost."""
-    spans, reader = InMemorySpanExporter(), InMemoryMetricReader()
-    tracers = TracerProvider()
-    tracers.add_span_processor(SimpleSpanProcessor(spans))
-    meters = MeterProvider([reader])
-    telemetry = Telemetry.on(tracers.get_tracer("t"), meters.get_meter("t"))
+    telemetry, spans, reader = _recorded()
     asked = [ModelRequest(parts=[UserPromptPart("book for Ada")])]
 
     def answered(_: object, info: AgentInfo) -> ModelResponse:

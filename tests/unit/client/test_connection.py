@@ -5,10 +5,20 @@ from typing import cast
 from unittest.mock import AsyncMock
 
 import pytest
+from pydantic import JsonValue
 from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.client.connection import Connection, connect_temporal, until_answered
+from orchestrator.client.connection import (
+    LARGEST_MESSAGE,
+    MOST_INPUTS,
+    Connection,
+    check_request,
+    connect_temporal,
+    until_answered,
+)
+from orchestrator.client.mission_rollback import roll_back
 from orchestrator.core.errors import (
     MissionNotFound,
     NoAnswer,
@@ -17,9 +27,92 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.core.record import Record
+from orchestrator.messages import names
+from orchestrator.messages.leg import AnswerInput
+from orchestrator.messages.mission import MissionRequest
 from tests.refusals import raises_code
 
-CONNECTION = Connection(cast(Client, None), "missions")
+CLIENT = cast(Client, SimpleNamespace(data_converter=pydantic_data_converter))
+CONNECTION = Connection(CLIENT, "missions")
+
+
+async def check(goal: str = "go", /, **inputs: JsonValue) -> None:
+    await check_request(CLIENT, MissionRequest(goal=goal, inputs=inputs))
+
+
+async def test_a_request_is_measured_as_it_is_sent() -> None:
+    """In UTF-8, with the names and the marks of JSON; just below the limit it passes."""
+    room = LARGEST_MESSAGE - 10_000
+
+    await check(note="x" * room)
+    with pytest.raises(UsageError, match=r"0\.98 MB|1\.0 MB"):
+        await check(note="ü" * room)
+    with pytest.raises(UsageError, match="1,001 inputs"):
+        await check("go", **dict.fromkeys(map(str, range(MOST_INPUTS + 1)), 1))
+
+
+def nested(levels: int) -> JsonValue:
+    value: JsonValue = "4111111111111111"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (nested(200), "nested too deep"),
+        ("\ud800", "cannot be written"),
+        (10**400, "the number is too large"),
+        ({"4111\0": 1}, "holds the character U\\+0000"),
+        ("4111\\\0", "holds the character U\\+0000"),
+    ],
+)
+async def test_what_a_workflow_could_not_read_is_not_sent(value: JsonValue, why: str) -> None:
+    """It would fail at its first task for ever; the sentence does not quote the value."""
+    with pytest.raises(UsageError, match=why) as refused:
+        await check(note=value)
+
+    assert "4111" not in str(refused.value)
+    # Text about the character is not the character, and databases store other control characters.
+    await check("print \\u0000 in C", note="a\x01\t")
+
+
+@pytest.mark.parametrize("value", ["\0", "x" * LARGEST_MESSAGE], ids=["unreadable", "too large"])
+async def test_answers_and_reasons_are_checked_as_requests_are(value: str) -> None:
+    """The client here could not send anything."""
+    answer = AnswerInput(question_id="q", values={"note": value})
+
+    with pytest.raises(UsageError, match="what is sent about q"):
+        await CONNECTION.update("m.1-x", names.ANSWER_UPDATE, answer, str, about="q")
+    with pytest.raises(UsageError, match=r"the reason holds the character U\+0000"):
+        await roll_back(CONNECTION, "m", reason="\0")
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "is_size"),
+    [
+        (
+            RPCStatusCode.RESOURCE_EXHAUSTED,
+            "grpc: received message after decompression larger than max 4194304",
+            True,
+        ),
+        (RPCStatusCode.INVALID_ARGUMENT, "Blob data size exceeds limit.", True),
+        (RPCStatusCode.RESOURCE_EXHAUSTED, "namespace rate limit exceeded", False),
+    ],
+)
+def test_what_a_server_finds_too_large_is_one_sentence(
+    status: RPCStatusCode, message: str, is_size: bool
+) -> None:
+    """A server may be configured to take less than we thought; a busy one says something else."""
+    refused = RPCError(message, status, b"")
+    explained = CONNECTION.explained(refused, "trip")
+
+    if not is_size:
+        assert explained is refused
+        return
+    assert isinstance(explained, UsageError)
+    assert message in str(explained)
 
 
 class Updates:

@@ -1,12 +1,20 @@
-"""How missions stand and what they wait for, by what the server has of them alone."""
+"""How missions stand and what they wait for; who would take what waits in a task queue."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from temporalio.api.workflow.v1 import WorkflowExecutionInfo
-from temporalio.client import WorkflowExecution
+from temporalio.api.deployment.v1 import WorkerDeploymentOptions, WorkerDeploymentVersion
+from temporalio.api.enums.v1 import VersioningBehavior, WorkerVersioningMode
+from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueueVersioningInfo
+from temporalio.api.workflow.v1 import (
+    VersioningOverride,
+    WorkflowExecutionInfo,
+    WorkflowExecutionVersioningInfo,
+)
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
+from temporalio.client import Client, WorkflowExecution
 from temporalio.client import WorkflowExecutionStatus as Is
 
 from orchestrator.client.mission_list import (
@@ -17,7 +25,7 @@ from orchestrator.client.mission_list import (
     status_of,
     waits_for,
 )
-from orchestrator.client.obstacles import no_worker
+from orchestrator.client.obstacles import Version, absence, no_worker, pinned_version
 from orchestrator.core.errors import NoWorker, UsageError
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionStatus
@@ -120,3 +128,114 @@ def test_a_status_that_is_none_is_refused() -> None:
     ):
         check_status("parkt")
     assert set(STATUSES) == {status.value for status in MissionStatus}
+
+
+PINNED = VersioningBehavior.VERSIONING_BEHAVIOR_PINNED
+AUTO = VersioningBehavior.VERSIONING_BEHAVIOR_AUTO_UPGRADE
+
+
+def version(build: str) -> WorkerDeploymentVersion:
+    return WorkerDeploymentVersion(deployment_name="q", build_id=build)
+
+
+Poller = tuple[str | None, float]
+"""A build, and how long before the test it was seen, which may begin long after its parameters."""
+
+
+def poller(build: str | None, seconds_ago: float = 1) -> Poller:
+    return build, seconds_ago
+
+
+def seen(one: Poller) -> PollerInfo:
+    build, seconds_ago = one
+    told = WorkerDeploymentOptions()
+    if build is not None:
+        versioned = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
+        told = WorkerDeploymentOptions(
+            deployment_name="q", build_id=build, worker_versioning_mode=versioned
+        )
+    info = PollerInfo(deployment_options=told)
+    info.last_access_time.FromDatetime(datetime.now(UTC) - timedelta(seconds=seconds_ago))
+    return info
+
+
+def routing(current: str = "", ramping: str = "") -> TaskQueueVersioningInfo:
+    return TaskQueueVersioningInfo(
+        current_deployment_version=version(current) if current else None,
+        ramping_deployment_version=version(ramping) if ramping else None,
+    )
+
+
+async def missing(
+    *pollers: Poller, routed: TaskQueueVersioningInfo, pinned: Version | None = None
+) -> NoWorker | None:
+    """What is said of the task queue 'q' whose server answers so."""
+    answer = DescribeTaskQueueResponse(pollers=map(seen, pollers), versioning_info=routed)
+
+    async def describe_task_queue(_: Any) -> DescribeTaskQueueResponse:
+        return answer
+
+    service = SimpleNamespace(describe_task_queue=describe_task_queue)
+    server = SimpleNamespace(namespace="default", workflow_service=service)
+    return await absence(cast(Client, server), "q", pinned)
+
+
+@pytest.mark.parametrize(
+    ("pollers", "routed", "pinned"),
+    [
+        ([poller(None)], routing(), None),
+        ([poller("2"), poller("1")], routing(current="1"), None),
+        ([poller("2")], routing(current="1", ramping="2"), None),
+        ([poller(None)], routing(ramping="2"), None),
+        ([poller("1")], routing(current="2"), ("q", "1")),
+        ([poller("1")], routing(), ("q", "1")),
+    ],
+)
+async def test_somebody_takes_it(
+    pollers: list[Poller], routed: TaskQueueVersioningInfo, pinned: Version | None
+) -> None:
+    """A worker of the build that it stays with, or of one that new work goes to."""
+    assert await missing(*pollers, routed=routed, pinned=pinned) is None
+
+
+@pytest.mark.parametrize(
+    ("pollers", "routed", "pinned", "build", "waits_in"),
+    [
+        ([poller(None, seconds_ago=90)], routing(), None, "", ""),
+        ([poller("2"), poller("1", seconds_ago=90)], routing(current="2"), ("q", "1"), "1", ""),
+        ([poller("1"), poller(None)], routing(current="2"), None, "2", ""),
+        ([poller("1")], routing(), None, "1", "q"),
+    ],
+)
+async def test_nobody_takes_it(
+    pollers: list[Poller], routed: Any, pinned: Version | None, build: str, waits_in: str
+) -> None:
+    """Others may poll: the error names the missing build, or one that is not current."""
+    absence = await missing(*pollers, routed=routed, pinned=pinned)
+
+    assert absence is not None
+    expected = no_worker("q", build, waits_in=waits_in)
+    assert (str(absence), vars(absence)) == (str(expected), vars(expected))
+
+
+MOVED = VersioningOverride(pinned=VersioningOverride.PinnedOverride(version=version("2")))
+
+
+@pytest.mark.parametrize(
+    ("behavior", "override", "stays_with"),
+    [
+        (PINNED, None, ("q", "1")),
+        (AUTO, None, None),
+        (PINNED, VersioningOverride(auto_upgrade=True), None),
+        (AUTO, MOVED, ("q", "2")),
+    ],
+)
+def test_what_an_operator_has_set_comes_before_what_the_workflow_told(
+    behavior: Any, override: VersioningOverride | None, stays_with: Version | None
+) -> None:
+    """A workflow that was moved goes where it was moved to."""
+    told = WorkflowExecutionVersioningInfo(
+        behavior=behavior, deployment_version=version("1"), versioning_override=override
+    )
+    assert pinned_version(told) == stays_with
+    assert pinned_version(WorkflowExecutionVersioningInfo()) is None

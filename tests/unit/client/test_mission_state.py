@@ -7,11 +7,7 @@ from typing import Any, cast
 
 import pytest
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import (
-    Client,
-    WorkflowExecutionStatus,
-    WorkflowHistoryEventFilterType,
-)
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHistoryEventFilterType
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -94,7 +90,6 @@ class Missing:
     """A handle of nothing."""
 
     async def describe(self) -> None:
-        """There is none."""
         raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
 
 
@@ -124,61 +119,46 @@ def mission(name: str, status: WorkflowExecutionStatus = Is.RUNNING) -> Run:
     return one
 
 
-def to(*runs: Run) -> Connection:
+def to(*runs: Run, workflows: Sequence[type] = STAND_INS) -> Connection:
     client = cast(Client, Server(*runs))
     connection = Connection(client, "q")
-    connection.replays = Replays(client, lambda: STAND_INS)
+    connection.replays = Replays(client, lambda: workflows)
     return connection
 
 
 async def test_a_mission_that_runs_is_replayed() -> None:
-    """Its legs as they stand, without a worker."""
+    """Its legs as they stand, without a worker; with no completed task it is being planned."""
+    begun = mission("mission-waiting")
+    begun.events = begun.events[:2]
     result = await read_mission(to(mission("mission-waiting")), "trip")
+    planning = await read_mission(to(begun), "trip")
 
     assert result.status is MissionStatus.RUNNING
     assert [leg.status for leg in result.legs] == [LegStatus.AWAITING_CONFIRMATION]
+    assert (planning.status, planning.goal) == (MissionStatus.PLANNING, "go")
 
 
-async def test_a_mission_that_no_worker_has_begun_with_is_being_planned() -> None:
-    """What it is for stands in its start."""
-    waiting = mission("mission-waiting")
-    waiting.events = waiting.events[:2]
-
-    result = await read_mission(to(waiting), "trip")
-
-    assert (result.status, result.goal) == (MissionStatus.PLANNING, "go")
-
-
-@pytest.mark.parametrize(
-    ("name", "status", "shown"),
-    [
+async def test_the_end_of_a_mission_carries_its_result() -> None:
+    """Nothing is replayed: also the code of another release can have made it."""
+    for name, status, shown in (
         ("mission-succeeded", Is.COMPLETED, MissionStatus.SUCCEEDED),
         ("mission-failed", Is.FAILED, MissionStatus.FAILED),
-    ],
-)
-async def test_the_end_of_a_mission_carries_its_result(
-    name: str, status: WorkflowExecutionStatus, shown: MissionStatus
-) -> None:
-    """Nothing is replayed: also the code of another release can have made it."""
-    connection = to(mission(name, status))
-    connection.replays = cast(Replays, None)
+    ):
+        connection = to(mission(name, status))
+        accepted = await read_accepted(connection, "trip")
+        connection.replays = cast(Replays, None)
 
-    assert (await read_mission(connection, "trip")).status is shown
+        assert (await read_mission(connection, "trip")).status is shown
+        assert accepted.request_digest in ("go", "fail")
 
 
-async def test_a_mission_that_was_stopped_from_outside_is_terminated() -> None:
-    """With what it had come to."""
-    result = await read_mission(to(mission("mission-terminated", Is.TERMINATED)), "trip")
-
-    assert result.status is MissionStatus.TERMINATED
-    assert result.error == "it was stopped from outside"
-    assert result.legs
-
-
-async def test_a_stopped_mission_of_other_code_shows_its_ledger(
+async def test_a_mission_that_was_stopped_from_outside_is_terminated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It can be rolled back; one that goes on is for those who run its code."""
+    """With what it had come to. One of other code shows its ledger, and can be rolled back.
+
+    One of other code that goes on is for those who run that.
+    """
     left = fake_obligation(CALL, written_at=NOON, deadline=NOON)
 
     async def read(*_: object) -> LedgerRead:
@@ -186,23 +166,15 @@ async def test_a_stopped_mission_of_other_code_shows_its_ledger(
 
     monkeypatch.setattr(mission_state, "read_ledger", read)
     stopped, running = mission("mission-terminated", Is.TERMINATED), mission("mission-waiting")
-    for one in (stopped, running):
-        connection = to(one)
-        connection.replays = Replays(connection.temporal, lambda: STAND_INS[1:])
-        if one is running:
-            with pytest.raises(EventsUnreadable):
-                await read_mission(connection, "trip")
-        else:
-            result = await read_mission(connection, "trip")
-            assert result.status is MissionStatus.TERMINATED
-            assert result.ledger.live()
+    result = await read_mission(to(stopped), "trip")
+    of_other_code = await read_mission(to(stopped, workflows=STAND_INS[1:]), "trip")
+    with pytest.raises(EventsUnreadable):
+        await read_mission(to(running, workflows=STAND_INS[1:]), "trip")
 
-
-async def test_the_plan_that_was_accepted_is_read_from_the_history() -> None:
-    """Also after its end."""
-    accepted = await read_accepted(to(mission("mission-succeeded", Is.COMPLETED)), "trip")
-
-    assert accepted.request_digest == "go"
+    assert result.status is of_other_code.status is MissionStatus.TERMINATED
+    assert result.error == "it was stopped from outside"
+    assert result.legs
+    assert of_other_code.ledger.live()
 
 
 async def test_what_a_rollback_did_shows_in_its_mission() -> None:
@@ -223,7 +195,6 @@ async def test_all_that_waits_is_one_search() -> None:
     one.memo |= {f"{names.WAITS_MEMO}1": LegWaiting(card=CARD), "goal": "go"}
     one.memo[names.WAITS_MEMO] = LegWaiting(stalled="a catalog")
     server = Server(one, two)
-
     waiting = await all_waiting(Connection(cast(Client, server), "q"))
 
     assert (waiting.cards, waiting.stalled) == ((CARD,), ("a catalog",))

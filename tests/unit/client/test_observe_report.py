@@ -13,7 +13,7 @@ from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator import Money
 from orchestrator.cli.options import read_since
-from orchestrator.client.observe_report import ObservedCalls, report_of
+from orchestrator.client.observe_report import ObservedCalls, ObserveReport, report_of
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
@@ -63,38 +63,32 @@ class Watched:
         return call
 
 
-def kinds(*watched: Watched, policy: MissionPolicy | None = None) -> Counter[str]:
-    report = report_of(
-        [one.run for one in watched],
-        {CATALOG.digest: CATALOG},
-        since=BEGAN,
-        policy=policy or MissionPolicy(),
-    )
-    return Counter(one.kind for one in report.caught)
+def reported(*watched: Watched, policy: MissionPolicy | None = None) -> ObserveReport:
+    runs = [one.run for one in watched]
+    policy = policy or MissionPolicy()
+    return report_of(runs, {CATALOG.digest: CATALOG}, since=BEGAN, policy=policy)
+
+
+def kinds(*watched: Watched) -> Counter[str]:
+    return Counter(one.kind for one in reported(*watched).caught)
 
 
 def test_a_failure_names_what_a_rollback_would_have_cancelled() -> None:
-    """With the tool of each cancel; a saga that ended well names nothing."""
+    """With the tool of each cancel; a saga that ended well names nothing.
+
+    After a termination the sweep would have rolled back, unless the saga had ended.
+    """
+    stopped = WorkflowExecutionStatus.TERMINATED
     lost, well = Watched("lost", failed="no room"), Watched("well", ended=True)
-    lost.call("calendar_create_event", EVENT)
-    well.call("calendar_create_event", {**EVENT, "title": "Lunch"})
+    ended, cut = Watched("done", status=stopped, ended=True), Watched("cut", status=stopped)
+    for title, one in enumerate((lost, well, ended, cut)):
+        one.call("calendar_create_event", {**EVENT, "title": f"Dinner {title}"})
 
-    report = report_of([lost.run, well.run], {"": CATALOG}, since=BEGAN, policy=MissionPolicy())
-
-    (failed,) = [one for one in report.caught if one.kind == "failed"]
-    assert failed.mission_id == "lost"
+    failed, terminated = [one for one in reported(lost, well, ended, cut).caught]
+    assert (failed.kind, terminated.kind) == ("failed", "failed")
+    assert (failed.mission_id, terminated.mission_id) == ("lost", "cut")
     assert "no room" in failed.text
     assert "calendar_cancel_event" in failed.text
-
-
-def test_a_workflow_that_was_terminated_would_have_been_rolled_back() -> None:
-    """By the sweep, unless its saga had ended."""
-    stopped = WorkflowExecutionStatus.TERMINATED
-    lost, ended = Watched("lost", status=stopped), Watched("done", status=stopped, ended=True)
-    lost.call("calendar_create_event", EVENT)
-    ended.call("calendar_create_event", {**EVENT, "title": "Lunch"})
-
-    assert kinds(lost, ended) == {"failed": 1}
 
 
 def test_the_same_effect_twice_is_found_across_workflows() -> None:
@@ -113,7 +107,7 @@ def test_a_call_that_a_reset_copied_counts_once() -> None:
     for watched in (one, copy):
         watched.call("calendar_create_event", EVENT)
 
-    report = report_of([one.run, copy.run], {"": CATALOG}, since=BEGAN, policy=MissionPolicy())
+    report = reported(one, copy)
 
     assert (report.calls, report.consequences, len(report.asks)) == (1, 1, 1)
     assert not report.caught
@@ -123,8 +117,7 @@ def test_arguments_that_break_the_contract_would_have_been_refused() -> None:
     """No card would have been shown."""
     watched = Watched()
     watched.call("calendar_create_event", {"title": "Dinner"})
-
-    report = report_of([watched.run], {"": CATALOG}, since=BEGAN, policy=MissionPolicy())
+    report = reported(watched)
 
     assert [one.kind for one in report.caught] == ["refused"]
     assert not report.asks
@@ -138,7 +131,7 @@ def test_a_card_tells_of_a_standing_approval() -> None:
     for watched in (asked, covered):
         watched.call("calendar_create_event", {**EVENT, "title": watched.name})
 
-    report = report_of([asked.run, covered.run], {"": CATALOG}, since=BEGAN, policy=policy)
+    report = reported(asked, covered, policy=policy)
 
     assert [ask.standing for ask in report.asks] == [False, True]
     assert report.standing == 1
@@ -159,22 +152,15 @@ def test_what_is_unknown_is_listed() -> None:
 def test_charges_are_compared_with_price_and_budget() -> None:
     """The price is that of the offer that was read before."""
     watched = Watched(budget=Money(amount=Decimal(100), currency="EUR"))
-    offer: JsonObject = {
-        "offer_id": "off_1",
-        "price": {"amount": "90.00", "currency": "EUR"},
-    }
-    answer: JsonObject = {"offers": [offer]}
-    search: JsonObject = {
-        "origin": "Berlin",
-        "destination": "Lisbon",
-        "departure_date": "2030-12-03",
-    }
+    price: JsonObject = {"amount": "90.00", "currency": "EUR"}
+    answer: JsonObject = {"offers": [{"offer_id": "off_1", "price": price}]}
+    trip: JsonObject = {"origin": "Berlin", "destination": "Lisbon"}
+    search: JsonObject = {**trip, "departure_date": "2030-12-03"}
     watched.call("flight_search_offers", search, ToolOutcome(kind="succeeded", body=answer))
     charged = Money(amount=Decimal(120), currency="EUR")
     booking: JsonObject = {"offer_id": "off_1", "traveler_id": "pii:traveler_id"}
     booked = ToolOutcome(kind="succeeded", status=201, price=charged, answered_at=BEGAN, body={})
     watched.call("flight_book_offer", booking, booked)
-
     found = kinds(watched)
 
     assert found["overcharged"] == 1
@@ -185,10 +171,9 @@ def test_a_tool_without_document_is_not_passed_over_silently() -> None:
     """The report says what it did not examine."""
     watched = Watched()
     watched.call("calendar_create_event", EVENT)
-
-    report = report_of([watched.run], {}, since=BEGAN, policy=MissionPolicy())
-
-    assert any("calendar_create_event" in one for one in report.unread)
+    for known, said in (({}, "is in no document here"), ({"": CATALOG}, "by other documents")):
+        report = report_of([watched.run], known, since=BEGAN, policy=MissionPolicy())
+        assert [one for one in report.unread if "calendar_create_event" in one and said in one]
 
 
 @pytest.mark.parametrize(

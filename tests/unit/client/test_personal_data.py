@@ -1,5 +1,6 @@
 """What a start brings: told apart before anything is kept, and kept so that nobody is harmed."""
 
+import contextlib
 from pathlib import Path
 from typing import cast
 
@@ -11,12 +12,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import skipped
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.start import Starter
-from orchestrator.core.errors import (
-    DocumentInvalid,
-    MissionIdTaken,
-    NoWorker,
-    UsageError,
-)
+from orchestrator.core.errors import DocumentInvalid, MissionIdTaken, NoWorker, UsageError
 from orchestrator.core.pii import handle_of
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest, request_digest
@@ -61,7 +57,6 @@ def test_what_only_a_skipped_operation_takes_is_personal_too(vault: SqlVault) ->
     fault = DocumentInvalid("trips", "/paths", "it refers to nothing")
     left_out = skipped("trip_insure", fault, ("passport_number",))
     catalog = Catalog({}, {BOOK.name: BOOK}, skipped=[left_out])
-
     brought = separate_personal({"passport_number": "X1"}, catalog, vault, mission_id="m")
 
     assert brought.values == {"passport_number": "X1"}
@@ -71,8 +66,9 @@ def test_what_only_a_skipped_operation_takes_is_personal_too(vault: SqlVault) ->
 
 @pytest.mark.parametrize("name", ["mail", "guests", "traveler_id"])
 def test_names_that_a_tool_takes_are_declared(vault: SqlVault, name: str) -> None:
-    """At any depth of its inputs; what they hold is for the tool to say."""
+    """At any depth of its inputs; harmless others are told, which may be meant for the planner."""
     assert separated(vault, **{name: "ada@example.com"}).undeclared == ()
+    assert separated(vault, mood="sunny", pace="slow").undeclared == ("mood", "pace")
 
 
 @pytest.mark.parametrize(
@@ -95,36 +91,32 @@ def test_what_would_be_kept_in_the_open_is_refused(
     assert not any(text in str(refused.value) for text in ("ada@", "4111"))
 
 
-def test_harmless_names_are_told(vault: SqlVault) -> None:
-    """They may be meant for the planner."""
-    assert separated(vault, mood="sunny", pace="slow").undeclared == ("mood", "pace")
-
-
 def test_the_handle_of_another_mission_is_refused(vault: SqlVault) -> None:
     """The owner's own may be named, with a version or without."""
     vault.bring("other", {"traveler_id": "BOB"}, claim="r")
     vault.put("traveler_id", "OWNER")
     foreign = vault.handles_of("other", {"traveler_id": "BOB"})["traveler_id"]
-    own = vault.current("traveler_id")
     with pytest.raises(UsageError, match="the mission other was started with"):
         separated(vault, traveler_id=str(foreign))
 
-    for handle in (str(own), "pii:traveler_id"):
+    for handle in (str(vault.current("traveler_id")), "pii:traveler_id"):
         assert separated(vault, traveler_id=handle).inputs == {"traveler_id": handle}
 
 
 class _Refusing(Starter):
     """A starter whose server answers with an error; nothing is asked of it."""
 
-    def __init__(self, settings: Settings, error: Exception | None) -> None:
-        self._settings = settings
-        self.error = error
+    def __init__(self, folder: Path) -> None:
+        self._settings = Settings.model_construct(state_dir=folder)
 
-    async def begin(self, request: MissionRequest, brought: BroughtInputs) -> None:
+    async def bring(self, brought: BroughtInputs, error: Exception | None) -> MissionRequest:
         """What `start` does around the call to the server."""
-        async with self._kept(request, brought):
-            if self.error is not None:
-                raise self.error
+        request = MissionRequest(goal="go", mission_id="m", inputs=brought.inputs)
+        with pytest.raises(type(error)) if error else contextlib.nullcontext():
+            async with self._kept(request, brought):
+                if error is not None:
+                    raise error
+        return request
 
 
 def values_of(vault: SqlVault) -> list[str]:
@@ -144,16 +136,8 @@ async def test_a_refused_start_leaves_what_others_brought_and_nothing_else(
     tmp_path: Path, vault: SqlVault, error: Exception | None, kept: list[str]
 ) -> None:
     """Where nobody knows whether it was taken on, its values stay: it may need them."""
-    settings = Settings.model_construct(state_dir=tmp_path)
     for name, answer in (("ALICE", None), ("BOB", error)):
-        brought = separated(vault, traveler_id=name)
-        request = MissionRequest(goal="go", mission_id="m", inputs=brought.inputs)
-        starter = _Refusing(settings, answer)
-        if answer is None:
-            await starter.begin(request, brought)
-        else:
-            with pytest.raises(type(answer)):
-                await starter.begin(request, brought)
+        await _Refusing(tmp_path).bring(separated(vault, traveler_id=name), answer)
 
     assert values_of(vault) == kept
 
@@ -162,15 +146,10 @@ async def test_a_start_that_died_before_it_was_sent_is_repeated(
     tmp_path: Path, vault: SqlVault
 ) -> None:
     """The values are there once, and the request is the same."""
-    settings = Settings.model_construct(state_dir=tmp_path)
-    requests = []
-    for error in (ConnectionResetError(), None):
-        brought = separated(vault, traveler_id="ALICE")
-        requests.append(MissionRequest(goal="go", mission_id="m", inputs=brought.inputs))
-        try:
-            await _Refusing(settings, error).begin(requests[-1], brought)
-        except ConnectionResetError:
-            continue
+    requests = [
+        await _Refusing(tmp_path).bring(separated(vault, traveler_id="ALICE"), error)
+        for error in (ConnectionResetError(), None)
+    ]
 
     assert len({request_digest(request) for request in requests}) == 1
     assert values_of(vault) == ["ALICE"]

@@ -26,7 +26,6 @@ from tests.fakes import MemoryObservations
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
 LATER = NOW + UNUSED_FOR + timedelta(hours=1)
-SEEN = MemoryObservations()
 NOBODY = cast(Client, None)
 ENDS = {
     "just over": MissionEnd(NOW + 30 * DAY),
@@ -56,55 +55,41 @@ def vault(tmp_path: Path) -> SqlVault:
     return made
 
 
-async def test_personal_values_of_missions_long_over_are_removed(vault: SqlVault) -> None:
-    """An open mission keeps its values; an unknown one counts from when they were stored."""
-    today = await remove_expired(NOBODY, vault, 30 * DAY, now=NOW)
-    later = await remove_expired(NOBODY, vault, 30 * DAY, now=NOW + 31 * DAY)
+async def test_what_is_kept_of_missions_long_over_is_removed(vault: SqlVault) -> None:
+    """Personal values and observations alike, once nothing can need them.
 
-    assert today.missions == ()
-    assert set(later.missions) == {"long over", "unknown"}
-    assert set(vault.contents().missions()) == {"just over", "open", "stopped"}
-
-
-async def test_observations_are_removed_when_personal_values_are() -> None:
-    """A mission that is open keeps what it needs, however long ago it began."""
+    An open mission keeps its values; an unknown one counts from when they were stored.
+    """
     store = MemoryObservations()
     for mission_id in ENDS:
         store.put(mission_id, "k", b"seen")
+    for now, removed in ((NOW, set()), (NOW + 31 * DAY, {"long over", "unknown"})):
+        values = await remove_expired(NOBODY, vault, 30 * DAY, now=now)
+        seen = await remove_observations(NOBODY, store, 30 * DAY, now=now)
+        assert set(values.missions) == set(seen) == removed
 
-    today = await remove_observations(NOBODY, store, 30 * DAY, now=NOW)
-    later = await remove_observations(NOBODY, store, 30 * DAY, now=NOW + 31 * DAY)
-
-    assert today == ()
-    assert set(later) == {"long over", "unknown"}
-    assert set(store.missions()) == {"just over", "open", "stopped"}
+    left = {"just over", "open", "stopped"}
+    assert set(vault.contents().missions()) == set(store.missions()) == left
 
 
-@pytest.mark.parametrize("mission_id", ["open", "stopped"])
+@pytest.mark.parametrize("mission_id", ["open", "stopped", "just over", "unknown"])
 async def test_values_that_may_be_needed_are_removed_by_force_alone(
     vault: SqlVault, mission_id: str
 ) -> None:
-    """The refusal changes nothing."""
-    with pytest.raises(UsageError):
-        await purge_mission(NOBODY, vault, mission_id, observations=SEEN)
-    kept = mission_id in vault.contents().missions()
+    """Those of a mission that is over, with what it saw; a second purge finds nothing."""
+    store, is_needed = MemoryObservations(), mission_id in ("open", "stopped")
+    store.put(mission_id, "k", b"Ada")
 
-    assert kept
-    assert await purge_mission(NOBODY, vault, mission_id, observations=SEEN, force=True) == (
-        "name",
-    )
+    async def purged(*, force: bool = False) -> tuple[str, ...]:
+        return await purge_mission(NOBODY, vault, mission_id, observations=store, force=force)
 
-
-@pytest.mark.parametrize("mission_id", ["just over", "unknown"])
-async def test_values_of_a_mission_that_is_over_can_be_purged(
-    vault: SqlVault, mission_id: str
-) -> None:
-    """A second purge finds nothing; observations are removed too."""
-    SEEN.put(mission_id, "k", b"Ada")
-
-    assert await purge_mission(NOBODY, vault, mission_id, observations=SEEN) == ("name",)
-    assert await purge_mission(NOBODY, vault, mission_id, observations=SEEN) == ()
-    assert mission_id not in SEEN.missions()
+    if is_needed:
+        with pytest.raises(UsageError):
+            await purged()
+        assert mission_id in vault.contents().missions()
+    assert await purged(force=is_needed) == ("name",)
+    assert await purged(force=is_needed) == ()
+    assert mission_id not in store.missions()
 
 
 class KnownWorkflows:

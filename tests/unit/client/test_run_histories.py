@@ -110,7 +110,6 @@ async def test_readers_share_a_history() -> None:
     histories = server.histories()
     waiting, other = histories.of("trip", "run"), histories.of("trip", "run")
     await waiting.read(run(5))
-
     grown = asyncio.create_task(waiting.grow(5))
     await asyncio.sleep(0)
     late = asyncio.create_task(other.read(run(7)))
@@ -157,27 +156,20 @@ async def test_reading_continues_after_an_error(status: RPCStatusCode, sent: lis
     assert server.sent == sent
 
 
-async def test_a_run_that_is_over_has_no_more() -> None:
-    """Waiting for it returns at once."""
-    server = Server(3)
-    server.is_over = True
-    history = server.history()
-
-    assert ids(await history.read(run(3, is_over=True))) == [1, 2, 3]
-    await asyncio.wait_for(history.grow(3), 1)
-
-
 async def test_a_task_that_the_server_drops_is_replaced() -> None:
-    """A task is sent before it is certain; here the run is terminated instead."""
+    """A task is sent before it is certain; here the run is terminated instead.
+
+    Waiting for more of a run that is over returns at once.
+    """
     server = Server(5)
     server.uncertain = 2
     history = server.history()
     await history.read(run(3))
-
     server.length, server.uncertain, server.is_over = 4, 0, True
 
     assert ids(await history.read(run(4, is_over=True))) == [1, 2, 3, 4]
     assert server.sent == [1, 2, 3, 4, 5, 4]
+    await asyncio.wait_for(history.grow(4), 1)
 
 
 async def test_a_server_without_pages_is_never_waited_for() -> None:
@@ -201,7 +193,6 @@ async def test_the_oldest_histories_leave_memory(monkeypatch: pytest.MonkeyPatch
     histories = Server(3).histories()
     first = histories.of("trip", "one")
     await first.read(run(3))
-
     histories.of("trip", "two")
 
     assert histories.of("trip", "one") is not first

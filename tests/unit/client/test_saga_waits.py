@@ -151,20 +151,6 @@ ANSWER = AnswerInput(question_id=QUESTION.question_id, values={})
         ),
         (opened().reset().task().waits(None), ["opened", "withdrawn"]),
     ],
-    ids=[
-        "opened",
-        "approved",
-        "rejected",
-        "amended",
-        "one of two approvals",
-        "a refused decision",
-        "expired",
-        "terminated",
-        "withdrawn before its end",
-        "a question withdrawn",
-        "a question answered",
-        "reset while it was open",
-    ],
 )
 async def test_events_come_from_the_memo_and_the_updates(
     history: History, expected: list[str]

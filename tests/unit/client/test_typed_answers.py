@@ -56,15 +56,12 @@ PRICE: JsonObject = {**MONEY, "properties": {"amount": {"type": "string"}, "curr
     ("name", "schema", "typed", "value"),
     [
         ("day", DATE, "tomorrow", "2026-11-24"),
-        ("day", DATE, "next Friday", "2026-11-27"),
         ("day", DATE, "on the 3rd please", "2026-12-03"),
         ("day", DATE, "2026-12-03", "2026-12-03"),
         ("departure_date", {"type": "string"}, "tomorrow", "2026-11-24"),
         ("due_date", {"type": "string", "examples": ["03.12.2026"]}, "04.12.2026", "04.12.2026"),
         ("time", CLOCK, "8 pm", "20:00"),
-        ("time", CLOCK, "7.30 pm", "19:30"),
         ("time", CLOCK, "half past seven in the evening", "19:30"),
-        ("time", CLOCK, "quarter to nine am", "08:45"),
         ("time", CLOCK, "20", "20:00"),
         ("time", CLOCK, "noon", "12:00"),
         ("time", {"type": "string", "format": "time"}, "8 pm", "20:00:00Z"),
@@ -99,13 +96,11 @@ PRICE: JsonObject = {**MONEY, "properties": {"amount": {"type": "string"}, "curr
         ("cabin", CABIN, "2", "premium_economy"),
         ("cabin", CABIN, 2, "premium_economy"),
         ("stars", STARS, "4", 4),
-        ("stars", STARS, "the second one", 4),
         ("seat", NAMED, "window seat", "w"),
         ("city", {"type": "string"}, "Lisbon", "Lisbon"),
         ("city", {"type": "string"}, "12", "12"),
         ("anything", {}, "12", 12),
         ("anything", {}, "twelve", "twelve"),
-        ("opening", CLOCK, "8 pm", "20:00"),
         ("mails", MAILS, "a@b.co and c@d.co", ["a@b.co", "c@d.co"]),
         ("rooms", ROOMS, "two, 3", [2, 3]),
         ("rooms", ROOMS, "[4]", [4]),
@@ -115,12 +110,7 @@ PRICE: JsonObject = {**MONEY, "properties": {"amount": {"type": "string"}, "curr
         ("answer", GO_ON, "no", "stop"),
         ("answer", GO_ON, "book it for Friday instead", "book it for Friday instead"),
         ("answer", WHICH, "the second one", "Blue Cleaning"),
-        (
-            "which",
-            {"enum": ["INV-1, Nordic, 5 EUR", "INV-2, Acme, 7 EUR"]},
-            "acme",
-            "INV-2, Acme, 7 EUR",
-        ),
+        ("which", {"enum": ["INV-1, Nordic", "INV-2, Acme"]}, "acme", "INV-2, Acme"),
         ("hour", {"enum": ["08:00", "20:00"]}, "8 pm", "20:00"),
         ("hour", {"enum": ["08:00", "20:00"]}, "the first one", "08:00"),
         ("day", {"enum": ["2026-11-24", "2026-12-01"]}, "tomorrow", "2026-11-24"),
@@ -162,9 +152,7 @@ def test_an_answer_is_read_by_its_field(
         ({"enum": ["go on", "stop"]}, "don't go", "none of go on, stop"),
         (CABIN, "luxury", "none of economy, premium economy, business, first"),
         ({"enum": ["Berlin", "Bern"]}, "ber", "may be Berlin, Bern"),
-        (STARS, "2", "none of 3, 4, 5"),
         ({"enum": ["08:00", "20:00"]}, "9 pm", "none of 08:00, 20:00"),
-        ({"enum": ["08:00", "20:00"]}, "8", "none of 08:00, 20:00"),
         ({"enum": ["INV-1, Blue, 5 EUR", "INV-2, Blue, 7 EUR"]}, "Blue", "may be INV-1"),
         (MAILS, "nobody", "e-mail address"),
         (GO_ON, "stpo", "is 'stop' meant?"),
@@ -227,38 +215,28 @@ def test_days_are_counted_from_the_clock_of_whoever_answers() -> None:
 
 
 def test_what_was_made_of_it_is_told() -> None:
-    """A day with its weekday, and nothing of what stays as it was typed."""
-    fields: dict[str, JsonObject] = {"day": DATE, "city": {"type": "string"}}
+    """A day with its weekday, what things cost in no JSON, and nothing of what stays as typed.
 
-    understood = read_answer(fields, {"day": "tomorrow", "city": "Lisbon"}, now=MONDAY)
+    What was not asked for is left to the leg, which refuses it.
+    """
+    fields: dict[str, JsonObject] = {"day": DATE, "city": {"type": "string"}, "items": ITEMS}
+    typed = {"day": "tomorrow", "city": "Lisbon", "items": "taxi 23.50 EUR and 1 dollar for gum"}
 
-    assert understood.notes == ("day: Tuesday 24 November 2026 (2026-11-24)",)
+    understood = read_answer(fields, {**typed, "colour": "red"}, now=MONDAY)
 
-
-def test_what_several_things_cost_is_told_as_it_was_typed() -> None:
-    """In no JSON."""
-    understood = read_answer(
-        {"items": ITEMS}, {"items": "taxi 23.50 EUR and 1 dollar for gum"}, now=MONDAY
+    assert understood.notes == (
+        "day: Tuesday 24 November 2026 (2026-11-24)",
+        "items: taxi 23.5 EUR, gum 1 USD",
     )
-
-    assert understood.notes == ("items: taxi 23.5 EUR, gum 1 USD",)
-
-
-def test_what_was_not_asked_for_is_left_to_the_leg() -> None:
-    """It refuses it, and names what it asked for."""
-    understood = read_answer({"day": DATE}, {"colour": "red"}, now=MONDAY)
-
-    assert understood.values == {"colour": "red"}
+    assert understood.values["colour"] == "red"
 
 
 def test_an_end_before_its_start_is_asked_for_again() -> None:
     """The provider would refuse it, and the mission would be lost."""
-    day: JsonObject = {"type": "string", "format": "date"}
-    fields = {"check_in": day, "check_out": day}
-    now = datetime(2026, 11, 23, 9, tzinfo=UTC)
-
-    turned = read_answer(fields, {"check_in": "next friday", "check_out": "tomorrow"}, now=now)
-    right = read_answer(fields, {"check_in": "tomorrow", "check_out": "next friday"}, now=now)
+    fields = {"check_in": DATE, "check_out": DATE}
+    first, then = {"check_in": "next friday"}, {"check_out": "next friday"}
+    turned = read_answer(fields, {**first, "check_out": "tomorrow"}, now=MONDAY)
+    right = read_answer(fields, {"check_in": "tomorrow", **then}, now=MONDAY)
 
     assert "is before check in" in turned.problems[0]
     assert not right.problems

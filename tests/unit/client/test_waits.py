@@ -56,7 +56,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Question | None]:
 async def test_one_thing_is_told_without_its_name(opened: list[Question | None]) -> None:
     """What may be left out need not be told."""
     connection: Any = Connection()
-
     understood = await send_answer(connection, ASKED.question_id, "premium economy")
 
     assert connection.sent == [understood.values]
@@ -70,7 +69,6 @@ async def test_of_several_things_the_one_that_is_meant_is_named(
     fields = {"day": {"type": "string", "format": "date"}, **ASKED.fields}
     opened[0] = ASKED.model_copy(update={"fields": fields})
     connection: Any = Connection()
-
     with raises_code("AnswerInvalid") as refused:
         await send_answer(connection, ASKED.question_id, "next Friday")
 
@@ -82,7 +80,6 @@ async def test_a_question_that_is_over_takes_no_text(opened: list[Question | Non
     """Its mission says so, and is told no value that nobody read."""
     opened[0] = None
     connection: Any = Connection()
-
     await send_answer(connection, ASKED.question_id, "economy")
 
     assert connection.sent == [{}]

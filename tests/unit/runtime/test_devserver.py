@@ -49,7 +49,6 @@ def test_a_file_with_our_name_is_not_run_in_our_place(
     """A folder of a user's may hold `orchestrator.py`: the parts of an installation start there."""
     (tmp_path / "orchestrator.py").write_text("raise SystemExit('not ours')")
     monkeypatch.chdir(tmp_path)
-
     ran = subprocess.run([*ourselves(), "--help"], capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -86,22 +85,13 @@ async def test_what_a_part_writes_is_private(
     assert [path.name for path in found if path.stat().st_mode & 0o077] == []
 
 
-async def test_a_part_that_does_not_come_up_is_told_with_its_end_and_its_last_line(
-    tmp_path: Path,
-) -> None:
-    """Without our own name before it, for the part's stands there already."""
-    stack = Stack(tmp_path, ())
-    broken = "import sys; print('working'); sys.exit('orchestrator: the key is gone')"
-    told = re.escape("worker has ended (exit code 1): the key is gone")
-
-    with pytest.raises(ServiceUnavailable, match=f"^{told}$"):
-        await stack.start_worker(command=[sys.executable, "-c", broken])
-
-
 async def test_a_part_that_is_started_again_takes_the_place_of_one_that_never_answered(
     tmp_path: Path,
 ) -> None:
-    """Two workers of one name, or two servers on one database, are one too many."""
+    """Two workers of one name, or two servers on one database, are one too many.
+
+    One that does not come up is told with its end and its last line, without our own name.
+    """
     stack = Stack(tmp_path, ())
     idle = [sys.executable, "-c", "import time; time.sleep(60)"]
     await stack._spawn("worker", idle)
@@ -110,6 +100,10 @@ async def test_a_part_that_is_started_again_takes_the_place_of_one_that_never_an
 
     assert first.returncode == -signal.SIGKILL
     assert stack.pid("worker") != first.pid
+    broken = "import sys; print('working'); sys.exit('orchestrator: the key is gone')"
+    told = re.escape("worker has ended (exit code 1): the key is gone")
+    with pytest.raises(ServiceUnavailable, match=f"^{told}$"):
+        await stack.start_worker(command=[sys.executable, "-c", broken])
     await stack.stop()
 
 
@@ -163,9 +157,10 @@ def test_a_token_of_the_operator_s_own_is_left_where_it_is(
     """No file of ours holds it."""
     monkeypatch.setenv("ORCHESTRATOR_CODEC_TOKEN", "their own")
     token = CodecToken(tmp_path)
+    exported = "".join(token.exports("http://x"))
 
     assert token.variables() == {}
-    assert not any("AUTH" in one or "their own" in one for one in token.exports("http://x"))
+    assert "AUTH" not in exported and "their own" not in exported
     assert "ORCHESTRATOR_CODEC_TOKEN" in token.location
     assert list(tmp_path.iterdir()) == []
 
@@ -180,15 +175,15 @@ async def test_workers_are_stopped_side_by_side_and_before_their_servers(tmp_pat
         pid, returncode = 0, None
 
         def __init__(self, name: str) -> None:
-            self.name = name
+            self.name, self.is_worker = name, name in asked
 
         def terminate(self) -> None:
             did.append(f"{self.name} asked")
-            if self.name in asked:
+            if self.is_worker:
                 asked[self.name].set()
 
         async def wait(self) -> int:
-            if self.name in asked:
+            if self.is_worker:
                 await asyncio.gather(*(event.wait() for event in asked.values()))
             did.append(f"{self.name} ended")
             return 0

@@ -75,17 +75,12 @@ def test_a_module_and_a_factory_name_a_planner() -> None:
     assert type(parts.default) is type(default_planner(Settings(), Router, ()))
 
 
-def test_an_entry_point_names_a_planner(install: Callable[..., None]) -> None:
-    """By the name that its package gives it."""
+def test_an_entry_point_names_a_planner_or_an_embedder(install: Callable[..., None]) -> None:
+    """By the name that its package gives it, in a group of its own."""
     install("[orchestrator.planners]", "mine = of_mine:Planner")
+    install("[orchestrator.embedders]", "letters = of_mine:Embedder", of="another")
 
     assert type(_planner("mine")).__module__ == "of_mine"
-
-
-def test_an_entry_point_names_an_embedder(install: Callable[..., None]) -> None:
-    """In a group of its own."""
-    install("[orchestrator.embedders]", "letters = of_mine:Embedder")
-
     assert load_embedder("letters", Settings()).name == "letters"
     assert load_embedder("of_mine:Embedder", Settings()).name == "letters"
 
@@ -104,14 +99,8 @@ def test_a_file_of_the_current_folder_is_found(
 @pytest.mark.parametrize(
     ("named", "sentence"),
     [
-        (
-            "yours",
-            "'yours' is no planner: name chaining, llm, module:factory, or one that",
-        ),
-        (
-            "of mine:x",
-            "'of mine:x' is no planner: name chaining, llm, module:factory, or one",
-        ),
+        ("yours", "'yours' is no planner: name chaining, llm, module:factory, or one that"),
+        ("of mine:x", "'of mine:x' is no planner: name chaining, llm, module:factory, or one"),
         ("nowhere:make", "the planner nowhere:make cannot be loaded: No module named 'nowhere'"),
         ("a", "the planner of_nobody:make cannot be loaded: No module named 'of_nobody'"),
         ("of_mine:absent", "of_mine:absent cannot be loaded: module 'of_mine' has no attribute"),
@@ -178,8 +167,8 @@ def test_what_is_no_embedder_is_refused_in_a_sentence(
     assert sentence in str(refused.value)
 
 
-def _planner_for(agent: AgentProfile, settings: Settings | None = None) -> object:
-    return default_planner(settings or Settings(), Router, (agent,))
+def _planner_for(agent: AgentProfile) -> object:
+    return default_planner(Settings(), Router, (agent,))
 
 
 def test_an_agent_may_have_a_planner_of_its_own() -> None:
@@ -203,15 +192,13 @@ def test_a_worker_does_not_begin_with_a_model_that_it_cannot_ask(
         _planner_for(agent)
 
 
-def test_rules_by_name_leave_the_models_setting_alone() -> None:
-    """It holds for missions and agents that ask for a model."""
-    settings = Settings(planner="chaining", planner_model="test")
-    planner = default_planner(settings, Router, ())
-
-    assert isinstance(planner, PerAgentPlanner)
-
-
 def test_a_model_by_name_needs_one() -> None:
-    """A worker that was told to ask a model does not plan by rules instead."""
+    """A worker that was told to ask a model does not plan by rules instead.
+
+    Rules by name leave the setting of the model for missions and agents that ask for one.
+    """
+    rules = default_planner(Settings(planner="chaining", planner_model="test"), Router, ())
+
+    assert isinstance(rules, PerAgentPlanner)
     with pytest.raises(UsageError, match="ORCHESTRATOR_PLANNER_MODEL"):
         default_planner(Settings(planner="llm"), Router, ())

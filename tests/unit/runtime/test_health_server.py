@@ -1,5 +1,7 @@
-"""What probes and scrapers are told of a worker."""
+"""What probes and scrapers are told of a worker, and what it waits for before it begins."""
 
+import asyncio
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from threading import Event
@@ -12,11 +14,12 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from orchestrator.core.errors import StoreUnavailable, UsageError
+from orchestrator.core.errors import ServerUnreachable, StoreRefused, StoreUnavailable, UsageError
 from orchestrator.proxy.server import read_address
+from orchestrator.runtime import worker_state
 from orchestrator.runtime.health_server import health_app, served_health
 from orchestrator.runtime.worker import worker_limits
-from orchestrator.runtime.worker_state import Phase, WorkerState
+from orchestrator.runtime.worker_state import AwaitedParts, Phase, StoppedWaiting, WorkerState
 from orchestrator.settings import Settings
 
 
@@ -50,30 +53,24 @@ async def _asked(state: WorkerState, path: str, **options: Any) -> httpx.Respons
         return await http.get(path)
 
 
-async def test_a_worker_says_what_it_waits_for() -> None:
-    """Before it begins, in the words of its log."""
-    state = WorkerState()
-    state.waits_for = "no Temporal server answers at temporal:7233"
+async def test_a_worker_says_why_it_is_not_ready() -> None:
+    """What it waits for before it begins, in the words of its log; a lost registration.
 
-    asked = await _asked(state, "/readyz")
-
-    assert asked.status_code == 503
-    assert asked.json()["why_not"] == state.waits_for
-
-
-async def test_a_worker_whose_server_has_lost_its_registration_is_not_ready() -> None:
-    """New missions cannot start there until it is restored."""
-    state = _polling(Server())
+    New missions cannot start at such a server until it is restored.
+    """
+    waiting, state = WorkerState(), _polling(Server())
+    waiting.waits_for = "no Temporal server answers at temporal:7233"
 
     async def lost(_: Client) -> str:
         return "it has lost the search attributes"
 
     before = await _asked(state, "/readyz")
     state._ask_server = lost
-    after = await _asked(state, "/readyz")
 
-    assert (before.status_code, after.status_code) == (200, 503)
-    assert after.json()["why_not"] == "it has lost the search attributes"
+    assert before.status_code == 200
+    for one, why in ((waiting, waiting.waits_for), (state, "it has lost the search attributes")):
+        asked = await _asked(one, "/readyz")
+        assert (asked.status_code, asked.json()["why_not"]) == (503, why)
 
 
 async def test_a_worker_with_a_wrong_clock_is_not_ready(caplog: pytest.LogCaptureFixture) -> None:
@@ -164,13 +161,9 @@ async def test_a_taken_port_is_a_sentence_with_its_variable() -> None:
 
 @pytest.mark.parametrize("address", ["8080", ":8080", "localhost:", "localhost:http", "a:99999"])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    """With one that is."""
+    """With one that is; an address of IPv6 stands in brackets, as in URLs."""
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:8080"):
         read_address(address)
-
-
-def test_an_address_of_ipv6_stands_in_brackets() -> None:
-    """As in URLs."""
     assert read_address("[::1]:8080") == ("::1", 8080)
 
 
@@ -183,3 +176,57 @@ def test_the_limits_of_a_worker_are_its_settings(tmp_path: Any) -> None:
     assert limits["max_concurrent_activities"] == 7
     assert "Autoscaling" in type(limits["activity_task_poller_behavior"]).__name__
     assert "Simple" in type(worker_limits(settings)["activity_task_poller_behavior"]).__name__
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask again at once."""
+    monkeypatch.setattr(worker_state, "_FIRST_PAUSE_S", 0.001)
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        ServerUnreachable("temporal:7233"),
+        StoreUnavailable("postgresql://me@db/missions", "connection refused"),
+    ],
+)
+async def test_what_is_away_is_waited_for_and_told_once(
+    away: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In one line; who asks meanwhile is told the same."""
+    caplog.set_level(logging.INFO, "orchestrator.runtime.worker_state")
+    state, shown = WorkerState(), list[str]()
+
+    async def attempt() -> str:
+        shown.append(state.waits_for)
+        if len(shown) < 4:
+            raise away
+        return "there"
+
+    assert await AwaitedParts(state, asyncio.Event()).retry_until_available(attempt) == "there"
+
+    assert shown == ["", *[str(away)] * 3]
+    assert state.waits_for == ""
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert str(away) in caplog.text
+
+
+async def test_what_waiting_does_not_mend_ends_it() -> None:
+    """A wrong password, for one; or that the worker is asked to end.
+
+    It does not first wait for the rest of its pause.
+    """
+    stop = asyncio.Event()
+
+    async def refused() -> None:
+        raise StoreRefused("password authentication failed")
+
+    async def away() -> None:
+        stop.set()
+        raise ServerUnreachable("temporal:7233")
+
+    for attempt, ended in ((refused, StoreRefused), (away, StoppedWaiting)):
+        with pytest.raises(ended):
+            async with asyncio.timeout(30):
+                await AwaitedParts(WorkerState(), stop).retry_until_available(attempt)

@@ -46,18 +46,9 @@ def _run(
     variables: Mapping[str, str] = {},
 ) -> str:
     others = {name: v for name, v in os.environ.items() if not name.startswith("OTEL_")}
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            _PROCESS.format(body=body, after=after, serves_metrics=serves_metrics),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**others, **variables},
-    )
-    return ran.stdout
+    program = _PROCESS.format(body=body, after=after, serves_metrics=serves_metrics)
+    command, env = [sys.executable, "-c", program], {**others, **variables}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
 
 
 def test_off_means_that_nothing_is_imported() -> None:
@@ -91,7 +82,6 @@ def test_prometheus_gets_the_same_as_text() -> None:
 
 def test_a_collector_that_is_away_keeps_no_process_from_ending() -> None:
     body = f"{_MEASURES}\n        import time; began = time.monotonic()"
-
     printed = _run(
         body,
         "print(time.monotonic() - began)",
@@ -101,26 +91,21 @@ def test_a_collector_that_is_away_keeps_no_process_from_ending() -> None:
     assert float(printed.split()[0]) < 10
 
 
+ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h"}
+HTTP, GRPC = "otlp_proto_http", "otlp_proto_grpc"
+
+
 @pytest.mark.parametrize(
     ("environ", "wanted"),
     [
         ({}, Wanted()),
         ({"OTEL_SERVICE_NAME": "x"}, Wanted()),
-        (
-            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h"},
-            Wanted(("otlp_proto_http",), ("otlp_proto_http",)),
-        ),
-        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://h"}, Wanted(("otlp_proto_http",))),
-        (
-            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_METRICS_EXPORTER": "none"},
-            Wanted(("otlp_proto_http",)),
-        ),
-        ({"OTEL_TRACES_EXPORTER": "console, otlp"}, Wanted(("console", "otlp_proto_http"))),
-        (
-            {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
-            Wanted(("otlp_proto_grpc",)),
-        ),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_SDK_DISABLED": "true"}, Wanted()),
+        (ENDPOINT, Wanted((HTTP,), (HTTP,))),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://h"}, Wanted((HTTP,))),
+        ({**ENDPOINT, "OTEL_METRICS_EXPORTER": "none"}, Wanted((HTTP,))),
+        ({"OTEL_TRACES_EXPORTER": "console, otlp"}, Wanted(("console", HTTP))),
+        ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, Wanted((GRPC,))),
+        ({**ENDPOINT, "OTEL_SDK_DISABLED": "true"}, Wanted()),
     ],
 )
 def test_the_standard_variables_say_what_is_exported(

@@ -27,20 +27,18 @@ EMPTY: dict[str, Any] = {
 
 
 def test_what_was_written_for_other_documents_is_gone(tmp_path: Path) -> None:
-    """A folder of documents that nobody asked for any more would be served with the others."""
+    """A folder of documents that nobody asked for any more would be served with the others.
+
+    A document that cannot be served is named, and nothing is written then.
+    """
+    with pytest.raises(UsageError, match="no paths in 'hollow'"):
+        write_redirected({"hollow": {"openapi": "3.1.0"}}, tmp_path, port=8700)
+    assert list(tmp_path.iterdir()) == []
     write_redirected({"old": EMPTY, "kept": EMPTY}, tmp_path, port=8700)
     folder = write_redirected({"kept": EMPTY, "new": EMPTY}, tmp_path, port=8700).folder
 
     assert sorted(file.name for file in folder.iterdir()) == ["kept.json", "new.json"]
     assert "real.example" not in (folder / "new.json").read_text()
-
-
-def test_a_document_that_cannot_be_served_is_named(tmp_path: Path) -> None:
-    """Nothing is written then."""
-    with pytest.raises(UsageError, match="no paths in 'hollow'"):
-        write_redirected({"hollow": {"openapi": "3.1.0"}}, tmp_path, port=8700)
-
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_shell_that_has_read_env_sh_starts_from_the_users_own_files(tmp_path: Path) -> None:
@@ -58,7 +56,6 @@ def test_what_cannot_be_read_any_more_is_there_as_it_was_written_last(tmp_path: 
     own = OwnDocuments((Path("/mine"),), ())
     write_redirected({"crm": EMPTY, "kept": EMPTY}, tmp_path, port=8700)
     broken = [UnreadFile(document=n, file=f"/mine/{n}.yaml", reason="r") for n in ("crm", "new")]
-
     assert last_written(own, broken, tmp_path) == {}
     note_sources(own, tmp_path)
     kept = last_written(own, broken, tmp_path)
@@ -82,16 +79,11 @@ def test_a_shell_is_held_to_the_sandbox(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_every_credential_of_a_document_gets_a_made_up_value() -> None:
     """Those of its schemes, and those that stand among the parameters of its tools."""
-    parameters = [
-        {"name": "appid", "in": "query", "required": True, "description": "Your API key."}
-    ]
-    read = {"operationId": "now", "x-orchet-tool": True, "parameters": parameters}
-    schemes = {"login": {"type": "http", "scheme": "basic"}}
-    document = {
-        **EMPTY,
-        "paths": {"/now": {"get": read}},
-        "components": {"securitySchemes": schemes},
-    }
+    said = "Your API key."
+    key = {"name": "appid", "in": "query", "required": True, "description": said}
+    read = {"operationId": "now", "x-orchet-tool": True, "parameters": [key]}
+    schemes = {"securitySchemes": {"login": {"type": "http", "scheme": "basic"}}}
+    document = {**EMPTY, "paths": {"/now": {"get": read}}, "components": schemes}
 
     assert sandbox_credentials({"weather": document}) == {
         "ORCHESTRATOR_SECRET_WEATHER__APPID": "sandbox",

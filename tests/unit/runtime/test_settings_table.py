@@ -6,16 +6,8 @@ from orchestrator.runtime.settings_table import setting_rows, unknown_variables
 from orchestrator.settings import Settings, load_settings
 
 
-def test_every_setting_says_what_it_is_for() -> None:
-    """By the text below its field."""
-    rows = {row.variable: row.meaning for row in setting_rows(Settings())}
-
-    assert len(rows) > len(Settings.model_fields)
-    assert [variable for variable, meaning in rows.items() if not meaning] == []
-
-
 def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it would be written in the environment."""
+    """As it would be written in the environment; and every setting says what it is for."""
     monkeypatch.setenv("ORCHESTRATOR_DRAIN", "PT2M")
     monkeypatch.setenv("ORCHESTRATOR_PII_KEY", "very-secret")
     rows = setting_rows(load_settings())
@@ -23,6 +15,8 @@ def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.Monke
 
     assert shown == {"ORCHESTRATOR_DRAIN": "120", "ORCHESTRATOR_PII_KEY": "set"}
     assert "very-secret" not in str(rows)
+    assert len(rows) > len(Settings.model_fields)
+    assert [row.variable for row in rows if not row.meaning] == []
 
 
 @pytest.mark.parametrize(
@@ -30,11 +24,7 @@ def test_what_is_set_is_shown_and_a_secret_only_as_set(monkeypatch: pytest.Monke
     [
         ("PROXY", "http://user:hunter2@proxy:3128", "set"),
         ("PROXY", "user:hunter2@proxy:3128", "set"),
-        (
-            "APPROVAL_KEYS",
-            "https://u:hunter2@keys.example:8443/jwks",
-            "https://keys.example:8443/jwks",
-        ),
+        ("APPROVAL_KEYS", "https://u:hunter2@keys.example:8443/j", "https://keys.example:8443/j"),
         ("APPROVAL_KEYS", "https://keys.example/a?token=hunter2", "https://keys.example/a?…"),
         ("APPROVAL_KEYS", "https://u:hunter2@[::1", "https://…"),
         ("APPROVAL_KEYS", "/etc/jwks.json", "/etc/jwks.json"),

@@ -1,4 +1,4 @@
-"""Parts that end are told and started again: real processes, that do nothing."""
+"""Parts that end are started again, and what they print is shown: real processes."""
 
 import asyncio
 import os
@@ -13,7 +13,8 @@ import pytest
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime import supervision
 from orchestrator.runtime.devserver import Stack
-from orchestrator.runtime.supervision import Supervisor, restart_pause
+from orchestrator.runtime.part_logs import PartLog, last_line
+from orchestrator.runtime.supervision import Supervisor
 from orchestrator.testing import eventually
 
 PARTS = ("temporal", "sandbox", "codec", "worker", "inbox")
@@ -127,6 +128,54 @@ async def test_the_server_is_started_again_once_a_full_disk_has_room(
         assert stack.pid("temporal") != before
 
 
-def test_pauses_grow_and_end_at_half_a_minute() -> None:
-    """None before the first start: most often somebody has killed it, to see what happens."""
-    assert [restart_pause(n) for n in range(8)] == [0, 1, 2, 4, 8, 16, 30, 30]
+def _append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_only_what_is_new_and_whole_is_told(tmp_path: Path) -> None:
+    """What earlier starts printed is no news; a line that is not complete waits for its end.
+
+    A log that was emptied is read from its beginning, and one that is not there yet once it is.
+    """
+    path = tmp_path / "worker.log"
+    _append(path, "of yesterday\n")
+    log, missing = PartLog(path), PartLog(tmp_path / "later.log")
+    assert missing.new_lines() == []
+    _append(path, "orchestrator: one\n\ntwo\nthr")
+    first = log.new_lines()
+    _append(path, "ee\n")
+    _append(tmp_path / "later.log", "there\n")
+
+    assert first == ["one", "two"]
+    assert log.new_lines() == ["three"]
+    assert log.new_lines() == []
+    assert missing.new_lines() == ["there"]
+    path.write_text("new\n")
+    assert log.new_lines() == ["new"]
+
+
+def test_what_a_part_said_last_is_told_to_its_end(tmp_path: Path) -> None:
+    """The lines that nobody has read, or else the last of all."""
+    path = tmp_path / "worker.log"
+    log = PartLog(path)
+    _append(path, "a\nb\nc\nwithout an end")
+
+    assert log.said_last(2) == ["c", "without an end"]
+    assert log.said_last(2) == ["without an end"]
+
+
+def test_what_a_part_prints_cannot_speak_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines stand among ours. A full disk is told with the last line.
+
+    Whoever ran into it could not write it down.
+    """
+    path = tmp_path / "worker.log"
+    path.write_bytes(b"\x1b[2Jgone\xff\n")
+
+    assert "\x1b" not in last_line(path)
+    assert last_line(tmp_path / "none.log") == "it printed nothing"
+    monkeypatch.setattr("orchestrator.runtime.part_logs._FULL_BYTES", 1 << 62)
+    assert "kB are free at" in last_line(tmp_path / "temporal.log")

@@ -59,6 +59,9 @@ def test_json_holds_the_ids_of_mission_leg_and_trace(record: Record) -> None:
 
 
 def test_text_is_one_line_that_cannot_speak_to_a_terminal(record: Record) -> None:
+    """What is wrong with the worker itself is told in our words."""
+    fault = TextLines().format(record("stopped", error=UsageError("the store is away")))
+    assert "UsageError: the store is away" in fault
     line = TextLines().format(record("was \x1b[2J sent\nback", temporal_workflow=_MISSION))
 
     assert line[9:].startswith("m-1: was ")
@@ -81,7 +84,6 @@ def test_of_a_missions_errors_the_kinds_are_told_and_not_the_texts(
     record: Record, form: logging.Formatter
 ) -> None:
     error = _raised(ApplicationError("Ada is unknown", type="PlanInvalid"), ValueError("Ada"))
-
     line = form.format(record("failed", error=error, temporal_activity=_MISSION))
 
     assert "PlanInvalid < ValueError (" in line
@@ -89,17 +91,10 @@ def test_of_a_missions_errors_the_kinds_are_told_and_not_the_texts(
     assert "Ada" not in line
 
 
-def test_what_is_wrong_with_the_worker_itself_is_told_in_our_words(record: Record) -> None:
-    line = TextLines().format(record("stopped", error=UsageError("the store is away")))
-
-    assert "UsageError: the store is away" in line
-
-
 def test_what_the_sdk_logs_is_told_with_its_ids_and_without_its_other_fields(
     record: Record,
 ) -> None:
     fields = {"run_id": "r-1", "failure": "Failure { message: 'Ada is unknown' }"}
-
     line = JsonLines().format(record("Failing", temporal_log=SimpleNamespace(fields=fields)))
 
     assert json.loads(line)["run_id"] == "r-1"

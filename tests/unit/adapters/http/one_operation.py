@@ -2,7 +2,13 @@
 
 from typing import Any
 
+import httpx
+
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import ToolOutcome
+from tests.fakes import MemoryPii, MemorySecrets
 
 
 def document_of(
@@ -34,3 +40,45 @@ def document_of(
 def catalog_of(operation: dict[str, Any], **options: Any) -> Catalog:
     """Return the catalog of `document_of`."""
     return Catalog.from_documents({"d": document_of(operation, **options)})
+
+
+def answering(*answers: httpx.Response) -> httpx.AsyncClient:
+    """Return a client whose requests get these answers, each as one that was not read yet."""
+    left = iter(answers)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        one = next(left)
+        stream = httpx.ByteStream(one.content)
+        return httpx.Response(one.status_code, headers=one.headers, stream=stream)
+
+    return httpx.AsyncClient(transport=httpx.MockTransport(answer))
+
+
+async def called(
+    tools: ToolClient,
+    catalog: Catalog,
+    name: str = "thing",
+    arguments: JsonObject | None = None,
+    **options: Any,
+) -> ToolOutcome:
+    """Call a tool, by default without a key."""
+    told = {"call_id": "c", "idempotency_key": None, "timeout_s": 5, **options}
+    return await tools.call(catalog, catalog.tool(name), arguments or {}, **told)
+
+
+async def outcomes(
+    catalog: Catalog,
+    *answers: httpx.Response,
+    tool: str = "thing",
+    arguments: JsonObject | None = None,
+    personal: dict[str, str] | None = None,
+    timeout_s: float = 5,
+) -> list[ToolOutcome]:
+    """Return what calls of a tool come to that are answered so, one after the other."""
+    http, vault = answering(*answers), MemoryPii(personal or {})
+    async with ToolClient(secrets=MemorySecrets({}), pii=vault, http=http) as tools:
+        found = [
+            await called(tools, catalog, tool, arguments, timeout_s=timeout_s) for _ in answers
+        ]
+        assert not http.cookies
+    return found

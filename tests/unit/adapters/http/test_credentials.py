@@ -1,8 +1,10 @@
-"""Which credentials an operation's security requirements ask for."""
+"""Credentials that security requirements ask for, and settings that a stranger's document lacks."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from orchestrator.adapters.http.credentials import (
     Alternative,
@@ -10,12 +12,14 @@ from orchestrator.adapters.http.credentials import (
     read_alternatives,
     resolve_credentials,
 )
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import operations
-from orchestrator.core.errors import DocumentInvalid, SecretMissing
+from orchestrator.core.errors import DocumentInvalid, EgressRefused, SecretMissing
 from orchestrator.core.secret_names import SecretRef
 from orchestrator.json_schema.document import DocumentNode
-from tests.fakes import MemorySecrets
+from tests.fakes import MemoryPii, MemorySecrets
 
 _SCHEMES = {
     "key": {"type": "apiKey", "in": "query", "name": "k"},
@@ -43,22 +47,27 @@ def _alternatives(
 
 
 def test_the_operation_wins_over_the_document() -> None:
-    """Its own list replaces the document's, also when it is empty."""
+    """Its own list replaces the document's, also when it is empty.
+
+    Schemes of one requirement are sent together; several are alternatives, in their order.
+    """
     assert _alternatives(None, [{"key": []}]) == ((_KEY,),)
     assert _alternatives([{"token": []}], [{"key": []}]) == ((_TOKEN,),)
     assert _alternatives([], [{"key": []}]) == ()
-
-
-def test_schemes_of_one_requirement_are_sent_together() -> None:
-    """And several requirements are alternatives, in their order."""
     assert _alternatives([{"key": [], "token": []}, {"key": []}]) == ((_KEY, _TOKEN), (_KEY,))
 
 
 def test_the_first_alternative_that_is_complete_is_used() -> None:
-    """A provider that takes either is called with what is configured."""
-    alternatives = ((_KEY, _TOKEN), (_TOKEN,))
+    """A provider that takes either is called with what is configured.
+
+    An empty alternative asks for nothing; of none complete the first names what is missing.
+    """
+    alternatives, none = ((_KEY, _TOKEN), (_TOKEN,)), MemorySecrets()
 
     assert resolve_credentials(alternatives, MemorySecrets({"crm__token": "t"})) == ((_TOKEN, "t"),)
+    assert resolve_credentials(_alternatives([{"key": []}, {}]), none) == ()
+    with pytest.raises(SecretMissing, match="crm__key"):
+        resolve_credentials(((_KEY,), (_TOKEN,)), none)
 
 
 def test_a_secret_that_is_bound_elsewhere_is_not_there() -> None:
@@ -75,25 +84,6 @@ def test_a_secret_that_is_bound_elsewhere_is_not_there() -> None:
 
     assert resolved("https://api.example.com/v1") == ((_KEY, "k"),)
     assert resolved("https://evil.example/v1") == ((_TOKEN, "t"),)
-
-
-def test_what_may_be_called_without_credentials_is() -> None:
-    """An empty alternative asks for nothing."""
-    alternatives = _alternatives([{"key": []}, {}])
-
-    assert resolve_credentials(alternatives, MemorySecrets()) == ()
-
-
-def test_the_first_alternative_names_what_is_missing() -> None:
-    """It is the one that the provider prefers."""
-    with pytest.raises(SecretMissing, match="crm__key"):
-        resolve_credentials(((_KEY,), (_TOKEN,)), MemorySecrets())
-
-
-def test_what_we_cannot_send_is_passed_over_for_what_we_can() -> None:
-    """An alternative that we do not speak costs nothing while another one is offered."""
-    assert _alternatives([{"digest": []}, {"key": [], "badkey": []}, {"key": []}]) == ((_KEY,),)
-    assert _alternatives([{"digest": []}, {}]) == ((),)
 
 
 def test_a_credential_among_the_parameters_goes_along() -> None:
@@ -113,6 +103,51 @@ def test_a_credential_among_the_parameters_goes_along() -> None:
 
 @pytest.mark.parametrize("scheme", ["digest", "badkey", "unheard_of"])
 def test_what_we_cannot_send_is_the_documents_fault(scheme: str) -> None:
-    """Said when the tool is first called, not by a refusal of the provider."""
+    """Said when the tool is first called, not by a refusal of the provider.
+
+    It is passed over for what we can send, while that is offered.
+    """
     with pytest.raises(DocumentInvalid, match="crm at"):
         _alternatives([{scheme: []}])
+    assert _alternatives([{scheme: []}, {"key": [], "badkey": []}, {"key": []}]) == ((_KEY,),)
+    assert _alternatives([{scheme: []}, {}]) == ((),)
+
+
+HELPDESK = Path(__file__).parents[4] / "docs" / "examples" / "helpdesk.yaml"
+
+
+def _catalog(**changes: Any) -> Catalog:
+    """The quickstart's document with one tool, and something of it changed."""
+    document = yaml.safe_load(HELPDESK.read_text(encoding="utf-8"))
+    document["paths"]["/customers"]["get"]["x-orchet-tool"] = True
+    return Catalog.from_documents({"helpdesk": {**document, **changes}})
+
+
+async def _missing(catalog: Catalog, **settings: Any) -> tuple[str, ...]:
+    given: dict[str, Any] = {"secrets": MemorySecrets({"helpdesk__token": "t"}), **settings}
+    async with ToolClient(pii=MemoryPii(), **given) as client:
+        return await client.obstacles(catalog, catalog.tool("listCustomers"))
+
+
+LOCAL = _catalog(servers=[{"url": "http://127.0.0.1:4010"}])
+ALLOWED = {"allowed_private_hosts": ["127.0.0.1"]}
+
+
+async def test_what_is_missing_is_named_with_its_setting() -> None:
+    """A credential by document and scheme, a host of this machine, a server variable."""
+    account = _catalog(servers=[{"url": "https://{account}.example.com", "variables": {}}])
+    (credential,) = await _missing(LOCAL, secrets=EnvironmentSecrets({}), **ALLOWED)
+    (host,) = await _missing(LOCAL)
+    (variable,) = await _missing(account)
+
+    assert "ORCHESTRATOR_SECRET_HELPDESK__TOKEN" in credential
+    assert "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS" in host
+    assert "'account'" in variable and "ORCHESTRATOR_SERVER_VARIABLES" in variable
+    assert await _missing(LOCAL, **ALLOWED) == ()
+
+
+@pytest.mark.parametrize("servers", [[], [{"url": "/"}], [{"url": "/api/v2"}]])
+async def test_an_address(servers: list[dict[str, str]]) -> None:
+    """A document that names none, or one that is relative to where it was found."""
+    with pytest.raises(EgressRefused, match="names no host; say where the server is by an overlay"):
+        await _missing(_catalog(servers=servers))

@@ -59,7 +59,6 @@ class _Call:
 def test_paths_with_a_query_or_a_fragment(path: str, arguments: JsonObject, target: str) -> None:
     """The query is joined with the parameters'; a fragment is sent nowhere."""
     limit = {"name": "limit", "in": "query", "schema": {"type": "integer"}}
-
     request = _Call(path, {"parameters": [limit]}).sent(arguments)
 
     assert request.url.raw_path.decode() == target
@@ -88,9 +87,10 @@ def _body(schema: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 def test_a_read_only_property_need_not_be_sent(version: str) -> None:
     """Required means the answer then; also where another part of the schema requires it."""
-    base = {"type": "object", "properties": {"id": {"type": "string", "readOnly": True}}}
+    read_only = {"id": {"type": "string", "readOnly": True}}
+    base = {"type": "object", "properties": read_only}
     beside = {"type": "object", "required": ["id", "n"], "properties": {"n": {}}}
-    own = {"type": "object", "required": ["id"], "properties": {**base["properties"], "n": {}}}  # type: ignore[dict-item]
+    own = {"type": "object", "required": ["id"], "properties": {**read_only, "n": {}}}
     for schema in ({"allOf": [base, beside]}, own):
         call = _Call("/a", _body(schema), version)
         assert call.sent({"n": 1}).read() == b'{"n":1}'
@@ -104,7 +104,6 @@ def test_a_read_only_property_may_be_sent(version: str, caplog: pytest.LogCaptur
     """OpenAPI says SHOULD NOT: it is noted, without a value, and nothing is refused."""
     inner = {"type": "object", "properties": {"id": {"type": "string", "readOnly": True}}}
     call = _Call("/a", _body({"type": "object", "properties": {"inner": inner}}), version)
-
     with caplog.at_level(logging.WARNING):
         request = call.sent({"inner": {"id": "secret-1"}})
 
@@ -156,7 +155,6 @@ def test_answers_by_their_status(
     content = {"application/json": {"schema": schema}}
     responses = {declared: {"description": "", **({"content": content} if status != 204 else {})}}
     headers = httpx.Headers({"content-type": content_type} if content_type else {})
-
     found = _Call("/a", {"responses": responses}).breach(
         Answer(status, headers, value=value, is_empty=value is None)
     )

@@ -1,9 +1,9 @@
 """Files that a mission receives: kept under a handle, sent on by it, and told of to people."""
 
 import base64
-from collections.abc import AsyncIterator, Callable, Mapping
+import json
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime
 from email.parser import BytesParser
 from email.policy import HTTP
 from pathlib import Path
@@ -24,6 +24,7 @@ from orchestrator.core.received_files import handle_of_bytes
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryObservations, MemoryPii, MemorySecrets
+from tests.unit.adapters.http.one_operation import called, catalog_of
 
 LABELS = Path(__file__).parents[3] / "documents" / "labels.yaml"
 PDF = b"%PDF-1.7\n\x00\xff\xfe label"
@@ -45,11 +46,11 @@ class Shop:
         self.sent: list[httpx.Request] = []
 
     async def call(
-        self, tool: str, arguments: JsonObject, *, mission_id: str = "m-1"
+        self, tool: str, arguments: JsonObject, *, mission_id: str = "m-1", **changes: Any
     ) -> ToolOutcome:
         return await self.tools.call(
             self.catalog,
-            self.catalog.tool(tool),
+            self.catalog.tool(tool).model_copy(update=changes),
             arguments,
             call_id="m-1.leg.1",
             idempotency_key=None,
@@ -101,41 +102,38 @@ def opened(catalog: Catalog) -> Opened:
     return at
 
 
+def named(name: str) -> dict[str, str]:
+    """The headers of a PDF with this name, encoded."""
+    disposition = f"attachment; filename*=UTF-8''{name}"
+    return {"content-type": "application/pdf", "content-disposition": disposition}
+
+
 async def test_a_file_is_kept_and_told_by_its_handle(opened: Opened) -> None:
-    """What a planner, a history and a person see is the handle, with name, type and size."""
-    headers = {
-        "content-type": "application/pdf",
-        "content-disposition": "attachment; filename*=UTF-8''..%2Fl%E2%80%AEabel.pdf",
-    }
-    async with opened(headers=headers) as shop:
+    """What a planner, a history and a person see is the handle, with name, type and size.
+
+    A call of no mission keeps nothing: nobody could use it, and nothing would remove it.
+    """
+    async with opened() as shop:
+        assert "file" not in (await shop.download(mission_id="")).body
+        assert not shop.store.missions()
+    async with opened(headers=named("..%2Fl%E2%80%AEabel.pdf")) as shop:
         outcome = await shop.download()
         again = await shop.download()
 
-        told = {
-            "file": HANDLE,
-            "name": "label.pdf",
-            "content_type": "application/pdf",
-            "bytes": len(PDF),
-        }
-        assert (outcome.kind, outcome.body) == ("succeeded", told)
-        assert again.body == told
+        told = {"name": "label.pdf", "content_type": "application/pdf", "bytes": len(PDF)}
+        assert (outcome.kind, outcome.body) == ("succeeded", {"file": HANDLE, **told})
+        assert again.body == outcome.body
         received, content = MissionFiles(shop.store).read("m-1", HANDLE) or (None, b"")
         assert content == PDF
         assert received is not None
         assert received.name == "label.pdf"
 
 
-async def test_a_call_of_no_mission_keeps_nothing(opened: Opened) -> None:
-    """Nobody could use it, and nothing would remove it."""
-    async with opened() as shop:
-        outcome = await shop.download(mission_id="")
-
-        assert "file" not in outcome.body
-        assert not shop.store.missions()
-
-
 async def test_a_file_that_is_too_large_is_told_and_not_kept(opened: Opened) -> None:
-    """With its size, its digest and the reason; what was done by the call stands."""
+    """With its size, its digest and the reason; what was done by the call stands.
+
+    Its limit is its own: it may be larger than other answers.
+    """
     async with opened(b"\xff" * 2_000, max_file_bytes=1_999) as shop:
         outcome = await shop.download()
 
@@ -143,15 +141,9 @@ async def test_a_file_that_is_too_large_is_told_and_not_kept(opened: Opened) -> 
         assert outcome.body["bytes"] == 2_000
         assert "larger than 1,999 bytes" in outcome.body["not_kept"]
         assert "file" not in outcome.body
-
-
-async def test_a_file_may_be_larger_than_other_answers(opened: Opened) -> None:
-    """Its limit is its own."""
     large = bytes(range(256)) * 8_000
     async with opened(large) as shop:
-        outcome = await shop.download()
-
-        assert outcome.body["file"] == handle_of_bytes(large)
+        assert (await shop.download()).body["file"] == handle_of_bytes(large)
 
 
 async def test_a_file_that_cannot_be_kept_now_is_asked_for_again(opened: Opened) -> None:
@@ -166,18 +158,16 @@ async def test_a_file_that_cannot_be_kept_now_is_asked_for_again(opened: Opened)
 
 
 async def test_a_file_goes_out_as_a_part(opened: Opened) -> None:
-    """With its bytes, its type and its name."""
-    headers = {
-        "content-type": "application/pdf",
-        "content-disposition": "attachment; filename*=UTF-8''l%C3%A4bel.pdf",
-    }
-    async with opened(headers=headers) as shop:
+    """With its bytes, its type and its name; the card tells type, size and digest before."""
+    async with opened(headers=named("l%C3%A4bel.pdf")) as shop:
         await shop.download()
+        tool = shop.catalog.tool("ticket_open")
+        pinned = await shop.tools.pin(shop.catalog, tool, TICKET, mission_id="m-1")
+        (told,) = [str(file) for file in pinned.files]
+        assert told.endswith(f"application/pdf, {len(PDF)} bytes, SHA-256 {HANDLE[-64:]}")
 
-        outcome = await shop.call("ticket_open", TICKET)
-
+        assert (await shop.call("ticket_open", TICKET)).kind == "succeeded"
         part = shop.parts["document"]
-        assert outcome.kind == "succeeded"
         assert part.get_payload(decode=True) == PDF
         assert part.get_content_type() == "application/pdf"
         assert part.get_filename() == "läbel.pdf"
@@ -187,13 +177,11 @@ async def test_a_file_goes_out_as_text_in_base64(opened: Opened) -> None:
     """Where the document says `byte`, however deep."""
     async with opened() as shop:
         await shop.download()
-
         await shop.call("stamp_document", {"pages": [{"content": HANDLE}, {"content": "QUJD"}]})
 
         text = base64.b64encode(PDF).decode()
-        assert httpx.Response(200, content=shop.sent[-1].content).json() == {
-            "pages": [{"content": text}, {"content": "QUJD"}]
-        }
+        pages = [{"content": text}, {"content": "QUJD"}]
+        assert json.loads(shop.sent[-1].content) == {"pages": pages}
 
 
 @pytest.mark.parametrize("whose", ["another mission's", "made up"])
@@ -213,56 +201,42 @@ async def test_a_mission_has_its_own_files_only(opened: Opened, whose: str) -> N
         assert "has not received" in pinned.unsendable[0]
 
 
-async def test_a_file_of_another_type_is_refused(opened: Opened) -> None:
-    """A document says of what types its parts may be."""
-    async with opened(headers={"content-type": "audio/ogg"}) as shop:
-        kept = MissionFiles(shop.store).keep("m-1", b"OggS", content_type="audio/ogg")
-
-        with pytest.raises(ArgumentsInvalid, match="takes application/pdf, image/png"):
-            await shop.call("ticket_open", {**TICKET, "document": kept.handle})
-
-
-async def test_a_file_larger_than_its_place_is_refused(opened: Opened) -> None:
-    """It says how many bytes a document may have."""
+@pytest.mark.parametrize(
+    ("content", "content_type", "takes"),
+    [
+        (b"OggS", "audio/ogg", "application/pdf, image/png"),
+        (b"%PDF" * 1_300_000, "application/pdf", "at most 5,000,000 bytes"),
+    ],
+    ids=["type", "size"],
+)
+async def test_a_file_that_its_place_does_not_take_is_refused(
+    opened: Opened, content: bytes, content_type: str, takes: str
+) -> None:
+    """A document says of what types and of how many bytes its parts may be."""
     async with opened() as shop:
-        kept = MissionFiles(shop.store).keep("m-1", b"%PDF" * 1_300_000)
+        kept = MissionFiles(shop.store).keep("m-1", content, content_type=content_type)
 
-        with pytest.raises(ArgumentsInvalid, match="at most 5,000,000 bytes"):
+        with pytest.raises(ArgumentsInvalid, match=takes):
             await shop.call("ticket_open", {**TICKET, "document": kept.handle})
 
 
 def test_a_handle_stands_where_a_file_belongs(catalog: Catalog) -> None:
     """Its text would mean nothing to a provider anywhere else."""
     tool = catalog.tool("ticket_open")
+    (problem,) = check_arguments(catalog, tool, {"subject": HANDLE, "document": HANDLE})
 
-    problems = check_arguments(catalog, tool, {"subject": HANDLE, "document": HANDLE})
-
-    assert problems == (
-        "subject is the handle of a file and takes none; it takes files in document",
-    )
-
-
-async def test_what_is_told_of_a_file_before_it_is_sent(opened: Opened) -> None:
-    """Name, type, size and digest, for the card."""
-    async with opened() as shop:
-        await shop.download()
-        tool = shop.catalog.tool("ticket_open")
-
-        pinned = await shop.tools.pin(shop.catalog, tool, TICKET, mission_id="m-1")
-
-        assert [str(file) for file in pinned.files] == [
-            f"application/pdf, {len(PDF)} bytes, SHA-256 {HANDLE[-64:]}"
-        ]
+    assert problem.startswith("subject is the handle of a file")
 
 
 class _Died(BaseException):
     """A process that is killed runs no handler."""
 
 
-class _Dying:
+class _Dying(MemoryObservations):
     """A store of observations whose process dies once, before or after it has kept something."""
 
     def __init__(self, store: SqlObservations, when: str) -> None:
+        super().__init__()
         self._store, self._when = store, when
 
     def put(self, mission_id: str, key: str, piece: bytes) -> bool:
@@ -279,41 +253,19 @@ class _Dying:
         """A piece that was kept."""
         return self._store.get(mission_id, key)
 
-    def missions(self) -> Mapping[str, datetime]:
-        """Those of which anything is kept."""
-        return self._store.missions()
-
-    def purge(self, *mission_ids: str) -> None:
-        """Remove all of them."""
-        self._store.purge(*mission_ids)
-
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_death_around_the_keeping_loses_nothing_and_sends_nothing_twice(
     tmp_path: Path, when: str
 ) -> None:
     """The answer has come: the same key brings it again, to one effect and one kept file."""
-    document: Any = {
-        "openapi": "3.1.0",
-        "info": {"title": "Prints", "version": "1"},
-        "servers": [{"url": "https://prints.example"}],
-        "paths": {
-            "/prints": {
-                "post": {
-                    "operationId": "print_order",
-                    "x-orchet-tool": True,
-                    "x-orchet-requires-confirmation": False,
-                    "parameters": [
-                        {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
-                    ],
-                    "responses": {
-                        "201": {"description": "done", "content": {"application/pdf": {}}}
-                    },
-                }
-            }
-        },
+    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+    prints = {
+        "x-orchet-requires-confirmation": False,
+        "parameters": [key],
+        "responses": {"201": {"description": "done", "content": {"application/pdf": {}}}},
     }
-    catalog = Catalog.from_documents({"prints": document})
+    catalog = catalog_of(prints)
     effects: dict[str, bytes] = {}
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -328,15 +280,7 @@ async def test_a_death_around_the_keeping_loses_nothing_and_sends_nothing_twice(
         async with ToolClient(
             secrets=MemorySecrets({}), pii=MemoryPii({}), http=http, files=files
         ) as tools:
-            return await tools.call(
-                catalog,
-                catalog.tool("print_order"),
-                {},
-                call_id="m-1.leg.1",
-                idempotency_key="m-1.leg.1",
-                timeout_s=5,
-                mission_id="m-1",
-            )
+            return await called(tools, catalog, mission_id="m-1", idempotency_key="m-1.leg.1")
 
     with Store(tmp_path) as store:
         with pytest.raises(_Died):
@@ -353,42 +297,25 @@ async def test_a_death_around_the_keeping_loses_nothing_and_sends_nothing_twice(
 async def test_an_effect_stands_whose_file_cannot_be_kept(opened: Opened) -> None:
     """What the provider did must not be lost by that; its answer says that there is no file."""
     async with opened() as shop:
-        tool = shop.catalog.tool("label_download")
-        post = tool.model_copy(update={"effect": Effect.WRITE})
         shop.store.is_full = True
-
-        outcome = await shop.tools.call(
-            shop.catalog,
-            post,
-            {"label_id": "L-1"},
-            call_id="c",
-            idempotency_key=None,
-            timeout_s=5,
-            mission_id="m-1",
-        )
+        outcome = await shop.download(effect=Effect.WRITE)
 
         assert outcome.kind == "succeeded"
         assert outcome.body["not_kept"] == "the store was away when it came"
 
 
 def test_files_go_with_what_their_mission_has_seen(tmp_path: Path) -> None:
-    """Purged together, and of no other mission."""
+    """Purged together, and of no other mission.
+
+    The first description of a content stays: one handle means one thing.
+    """
     with Store(tmp_path) as store:
         files = MissionFiles(store.observations)
-        files.keep("m-1", PDF, content_type="application/pdf", name="label.pdf")
+        first = files.keep("m-1", PDF, content_type="application/pdf", name="label.pdf")
+        again = files.keep("m-1", PDF, content_type="image/png", name="other.png")
         files.keep("m-2", PDF)
-
         store.observations.purge("m-1")
 
+        assert again == first
         assert files.read("m-1", HANDLE) is None
         assert files.read("m-2", HANDLE) is not None
-
-
-def test_the_first_description_of_a_content_stays(tmp_path: Path) -> None:
-    """One handle means one thing, whichever attempt is told of."""
-    with Store(tmp_path) as store:
-        files = MissionFiles(store.observations)
-
-        first = files.keep("m-1", PDF, content_type="application/pdf", name="label.pdf")
-
-        assert files.keep("m-1", PDF, content_type="image/png", name="other.png") == first

@@ -15,6 +15,7 @@ from orchestrator.catalog.python_functions import SERVER, Rejected, tool
 from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, TransportFailed
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryPii
+from tests.unit.adapters.http.one_operation import called
 
 
 @tool(irreversible=True)
@@ -40,31 +41,21 @@ async def tools() -> AsyncIterator[ToolClient]:
         yield one
 
 
-async def call(tools: ToolClient, how: Any, timeout_s: float = 5) -> ToolOutcome:
-    return await tools.call(
-        CATALOG,
-        CATALOG.tool("act"),
-        {"how": how},
-        call_id="m.1.2",
-        idempotency_key="m.1.2",
-        timeout_s=timeout_s,
-    )
+async def call(
+    tools: ToolClient, how: Any, timeout_s: float = 5, catalog: Catalog = CATALOG
+) -> ToolOutcome:
+    key = {"idempotency_key": "m.1.2", "timeout_s": timeout_s}
+    return await called(tools, catalog, "act", {"how": how}, **key)
 
 
-async def test_an_answer_is_a_success(tools: ToolClient) -> None:
-    """The function receives the key of the call."""
-    outcome = await call(tools, "well")
+async def test_an_answer_is_a_success_and_rejected_a_refusal(tools: ToolClient) -> None:
+    """The function receives the key of the call; rejected means that nothing was done."""
+    outcome, refused = await call(tools, "well"), await call(tools, "refuse")
 
     assert (outcome.kind, outcome.body) == ("succeeded", {"key": "m.1.2"})
     assert await tools.obstacles(CATALOG, CATALOG.tool("act")) == ()
-
-
-async def test_rejected_means_that_nothing_was_done(tools: ToolClient) -> None:
-    """Its reason is that of the outcome."""
-    outcome = await call(tools, "refuse")
-
-    assert outcome.kind == "rejected"
-    assert "not today" in (outcome.reason or "")
+    assert refused.kind == "rejected"
+    assert "not today" in (refused.reason or "")
 
 
 async def test_any_other_exception_leaves_it_unknown(
@@ -106,11 +97,4 @@ async def test_no_other_document_calls_the_functions(tools: ToolClient) -> None:
     forged = dict(CATALOG.documents["python"])
     other = Catalog.from_documents({"other": {**forged, "servers": [{"url": SERVER}]}})
     with pytest.raises(EgressRefused):
-        await tools.call(
-            other,
-            other.tool("act"),
-            {"how": "well"},
-            call_id="m.1.2",
-            idempotency_key="k",
-            timeout_s=5,
-        )
+        await call(tools, "well", catalog=other)

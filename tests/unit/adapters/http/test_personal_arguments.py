@@ -15,29 +15,20 @@ from tests.fakes import MemoryPii, fake_tool
 
 
 def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
-    """The owner's and the mission's alike; a handle without a version means the current one."""
+    """The owner's and the mission's alike; a handle without a version means the current one.
+
+    Prepared again, after an amendment or a second asking, it means whom it meant before.
+    """
     vault = MemoryPii({"name": "Ada"})
     ada = vault.current("name")
     assert ada is not None
     vault.put("name", "Grace")
     own = vault.brought("m", {"name": "Alice"})["name"]
     vault.brought("m", {"name": "Bob"})
-
     sent = read_values("book", [ada, own, Handle("name")], vault, mission_id="m")
-
-    assert sent == {ada: "Ada", own: "Alice", Handle("name"): "Grace"}
-
-
-def test_a_pinned_handle_stays_pinned() -> None:
-    """Prepared again, after an amendment or a second asking, it means whom it meant before."""
-    vault = MemoryPii({"name": "Ada"})
-    ada = vault.current("name")
-    assert ada is not None
-    vault.put("name", "Grace")
-    own = vault.brought("m", {"name": "Alice"})["name"]
-
     again = pin_arguments({"who": str(ada)}, [ada], vault, mission_id="m", brought=[own])
 
+    assert sent == {ada: "Ada", own: "Alice", Handle("name"): "Grace"}
     assert again.arguments == {"who": str(ada)}
 
 
@@ -60,14 +51,9 @@ NUMBER: JsonObject = {"type": "integer"}
 def taking(schema: JsonObject) -> Tool:
     """A tool with one input, and definitions."""
     person: JsonObject = {"type": "object", "properties": {"pin": NUMBER}}
-    return fake_tool(
-        "call",
-        input_schema={
-            "type": "object",
-            "properties": {"pin": schema},
-            "$defs": {"Pin": NUMBER, "A/b": NUMBER, "Person": person},
-        },
-    )
+    definitions: JsonObject = {"Pin": NUMBER, "A/b": NUMBER, "Person": person}
+    inputs: JsonObject = {"type": "object", "properties": {"pin": schema}, "$defs": definitions}
+    return fake_tool("call", input_schema=inputs)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +82,6 @@ def test_handles_inside_of_objects_and_lists_are_revealed() -> None:
     """Each by the schema of its own property; what is no handle stays."""
     tool = taking({"type": "array", "items": {"$ref": "#/$defs/Person"}})
     people: JsonObject = {"pin": [{"pin": "pii:pin", "name": "Ada"}, {"note": "is pii:pin"}]}
-
     revealed = reveal_arguments(tool, people, {Handle("pin"): "1984"})
 
     assert revealed == {"pin": [{"pin": 1984, "name": "Ada"}, {"note": "is 1984"}]}

@@ -218,7 +218,6 @@ def test_what_breaks_the_schema_is_refused_by_its_place() -> None:
     """Nested fields are held to their schemas, by names that say where they are."""
     schema = NESTED["list of objects"][0]
     pair = _parameter("query", '{"style": "deepObject"}', json.dumps(schema))
-
     with pytest.raises(RequestRefused) as refused:
         pair.read({"p": [{"a": 1}, {"a": "x"}]}, is_checked=False)
 
@@ -278,8 +277,7 @@ def test_null_is_sent_where_it_is_meant(more: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "value"),
-    [({}, ["a;b", "c d"]), ({"explode": False}, ["a,b", "c"]), ({}, {"a": 1})],
+    ("how", "value"), [({}, ["a;b", "c d"]), ({"explode": False}, ["a,b", "c"]), ({}, {"a": 1})]
 )
 def test_cookies(how: dict[str, Any], value: JsonValue) -> None:
     """They are held to their schemas; what an operation does is not told by them."""

@@ -43,16 +43,15 @@ def _without_a_line(package: str = "httpx") -> list[str]:
 
 
 def test_every_exception_of_httpx_has_its_own_line() -> None:
-    """One that a new httpx brings fails here until somebody decides what it means."""
+    """One that a new httpx brings fails here until somebody decides what it means.
+
+    None slips past the clauses that catch them.
+    """
+    every = _exceptions(httpx, "httpx")
+
     assert _without_a_line() == []
-    assert len(_exceptions(httpx, "httpx")) > 20
-
-
-def test_every_exception_of_httpx_is_caught() -> None:
-    """None slips past the clauses that catch them."""
-    uncaught = [k for k in _exceptions(httpx, "httpx") if not issubclass(k, HTTPX_ERRORS)]
-
-    assert uncaught == []
+    assert len(every) > 20
+    assert [kind for kind in every if not issubclass(kind, HTTPX_ERRORS)] == []
 
 
 def test_an_exception_that_httpx_grows_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,46 +64,43 @@ def test_an_exception_that_httpx_grows_is_noticed(monkeypatch: pytest.MonkeyPatc
     assert _without_a_line() == ["ExportedError"]
 
 
-@pytest.mark.parametrize(
-    ("error", "fault"),
-    [
-        (NameNotResolved("x"), TransportFault.NAME),
-        (httpx.ConnectError("x"), TransportFault.CONNECT),
-        (httpx.ConnectTimeout("x"), TransportFault.CONNECT_TIMEOUT),
-        (httpx.PoolTimeout("x"), TransportFault.POOL),
-        (httpx.ReadTimeout("x"), TransportFault.READ_TIMEOUT),
-        (httpx.WriteError("x"), TransportFault.SEND),
-        (httpx.RemoteProtocolError("x"), TransportFault.PROTOCOL),
-    ],
-)
-def test_an_error_becomes_its_fault(error: Exception, fault: TransportFault) -> None:
-    """By the line of its own class."""
-    assert fault_of(error) is fault
+class NewError(httpx.NetworkError):
+    """A kind without a line."""
 
 
-def test_a_failed_handshake_is_told_from_a_refused_connection() -> None:
-    """One exception stands for both; what caused it tells them apart."""
+def _handshake() -> httpx.ConnectError:
     failed = httpx.ConnectError("x")
     failed.__cause__ = httpcore.ConnectError()
     failed.__cause__.__context__ = ssl.SSLCertVerificationError("self-signed")
-
-    assert fault_of(failed) is TransportFault.TLS
-
-
-def test_a_failure_says_whether_the_provider_may_have_acted() -> None:
-    """Only what never left did not arrive."""
-    assert transport_failure("t", TransportFault.CONNECT).may_have_arrived is False
-    assert transport_failure("t", TransportFault.READ).may_have_arrived is True
-    assert str(transport_failure("flight_book", TransportFault.NAME)).startswith("flight_book: ")
+    return failed
 
 
-def test_an_unknown_kind_is_as_unclear_as_its_base() -> None:
-    """A subclass without a line takes its base's, which assumes the worst."""
+@pytest.mark.parametrize(
+    ("error", "fault", "may_have_arrived"),
+    [
+        (NameNotResolved("x"), TransportFault.NAME, False),
+        (httpx.ConnectError("x"), TransportFault.CONNECT, False),
+        (httpx.ConnectTimeout("x"), TransportFault.CONNECT_TIMEOUT, False),
+        (httpx.PoolTimeout("x"), TransportFault.POOL, False),
+        (httpx.ReadTimeout("x"), TransportFault.READ_TIMEOUT, True),
+        (httpx.WriteError("x"), TransportFault.SEND, True),
+        (httpx.RemoteProtocolError("x"), TransportFault.PROTOCOL, True),
+        (NewError("x"), fault_of(httpx.NetworkError("x")), True),
+        (_handshake(), TransportFault.TLS, False),
+    ],
+)
+def test_an_error_becomes_its_fault(
+    error: Exception, fault: TransportFault, may_have_arrived: bool
+) -> None:
+    """By the line of its own class, or its base's; only what never left did not arrive.
 
-    class NewError(httpx.NetworkError):
-        pass
+    What caused it tells a failed handshake from a refused connection.
+    """
+    failure = transport_failure("flight_book", fault_of(error))
 
-    assert transport_failure("t", fault_of(NewError("x"))).may_have_arrived is True
+    assert fault_of(error) is fault
+    assert failure.may_have_arrived is may_have_arrived
+    assert str(failure).startswith("flight_book: ")
 
 
 def test_what_is_not_of_httpx_is_not_mapped() -> None:

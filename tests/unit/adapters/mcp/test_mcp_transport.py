@@ -22,6 +22,7 @@ from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryPii
+from tests.unit.adapters.http.one_operation import called
 
 TOKEN = "s3cret-token-of-rooms"
 SERVER = McpServer(
@@ -143,14 +144,8 @@ async def call(
     tools: ToolClient, name: str = "book_room", *, timeout_s: float = 5, key: str | None = "k-1"
 ) -> ToolOutcome:
     """Call one of the tools."""
-    return await tools.call(
-        CATALOG,
-        CATALOG.tool(name),
-        {"city": "Oslo"},
-        call_id="c-1",
-        idempotency_key=key,
-        timeout_s=timeout_s,
-    )
+    city: JsonObject = {"city": "Oslo"}
+    return await called(tools, CATALOG, name, city, timeout_s=timeout_s, idempotency_key=key)
 
 
 async def outcome(called: Any, name: str = "book_room", **more: Any) -> ToolOutcome:
@@ -191,11 +186,8 @@ async def test_text_is_the_answer_where_nothing_is_structured(result: Any, body:
 
 async def test_an_image_is_a_file() -> None:
     """It is described where files are not stored."""
-    block = {
-        "type": "image",
-        "mimeType": "image/png",
-        "data": base64.b64encode(b"\x89PNG").decode(),
-    }
+    data = base64.b64encode(b"\x89PNG").decode()
+    block = {"type": "image", "mimeType": "image/png", "data": data}
     found = await outcome(content(block), "get_room")
 
     assert found.kind == "succeeded"
@@ -220,10 +212,10 @@ async def test_an_image_is_a_file() -> None:
         (httpx.Response(401), "rejected"),
         (httpx.Response(202), "unknown"),
         (
-            httpx.Response(200, text="no JSON", headers={"Content-Type": "application/json"}),
+            httpx.Response(200, content=b"?", headers={"Content-Type": "application/json"}),
             "unknown",
         ),
-        (httpx.Response(200, text="?", headers={"Content-Type": "text/html"}), "unknown"),
+        (httpx.Response(200, html="?"), "unknown"),
         (content(text("x" * 200_000)), "unknown"),
     ],
 )
@@ -238,11 +230,15 @@ async def test_a_call_ends_as_its_answer_says(called: Any, kind: str) -> None:
 
 
 async def test_an_error_of_a_read_is_a_refusal() -> None:
-    """Nothing can have happened."""
-    found = await outcome(content(text("no such room"), isError=True), "get_room")
+    """Nothing can have happened. A secret that a server repeats is hidden in it, and in results."""
+    said = f"you sent {TOKEN}"
+    found = await outcome(content(text(said)), "get_room")
+    refused = await outcome(content(text(f"no such room: {said}"), isError=True), "get_room")
 
-    assert (found.kind, found.status) == ("rejected", 422)
-    assert "no such room" in str(found.reason)
+    assert (refused.kind, refused.status) == ("rejected", 422)
+    assert "no such room" in str(refused.reason)
+    assert TOKEN not in f"{found} {refused}"
+    assert "[secret rooms_token]" in str(found.body)
 
 
 @pytest.mark.parametrize(
@@ -303,66 +299,37 @@ async def test_a_call_without_an_answer_in_time_is_unclear_and_cancelled() -> No
     assert any(b"notifications/cancelled" in request.content for request in server.requests)
 
 
-async def test_a_changed_tool_is_refused() -> None:
-    """Nothing is sent to it."""
+@pytest.mark.parametrize(
+    ("tools", "served"),
+    [
+        ([{**BOOK, "description": "Book a room, and pay."}, READ], None),
+        ([READ], None),
+        ([BOOK, READ], ("get_room",)),
+    ],
+    ids=["changed", "removed", "left out by the settings"],
+)
+async def test_a_tool_that_is_not_as_it_was_is_refused(
+    tools: list[JsonObject], served: tuple[str, ...] | None
+) -> None:
+    """Nothing is sent to it, also from a catalog that was made before."""
     server = Rooms(booked())
-    server.tools = [{**BOOK, "description": "Book a room, and pay."}, READ]
-    async with client_of(server) as tools:
-        found = await call(tools)
+    server.tools = tools
+    async with client_of(server, SERVER.model_copy(update={"tools": served})) as client:
+        found = await call(client)
 
     assert (found.kind, server.calls) == ("rejected", [])
-    assert "has changed book_room" in str(found.reason)
-
-
-async def test_a_removed_tool_is_refused() -> None:
-    """Nothing is sent."""
-    server = Rooms(booked())
-    server.tools = [READ]
-    async with client_of(server) as tools:
-        found = await call(tools)
-
-    assert (found.kind, server.calls) == ("rejected", [])
-
-
-async def test_a_tool_that_the_settings_leave_out_is_refused() -> None:
-    """Also in a catalog that was made before."""
-    entry = SERVER.model_copy(update={"tools": ("get_room",)})
-    server = Rooms(booked())
-    async with client_of(server, entry) as tools:
-        found = await call(tools)
-
-    assert (found.kind, server.calls) == ("rejected", [])
+    assert served or "book_room" in str(found.reason)
 
 
 async def test_a_worker_without_the_server_sends_nothing() -> None:
-    """Another worker may have it."""
-    other = SERVER.model_copy(update={"name": "other"})
-    async with client_of(Rooms(booked()), other) as tools:
-        with pytest.raises(TransportFailed) as failed:
-            await call(tools)
-
-    assert not failed.value.may_have_arrived
-
-
-async def test_a_secret_that_a_server_repeats_is_hidden() -> None:
-    """In results, and in errors."""
-    said = f"you sent {TOKEN}"
-    found = await outcome(content(text(said)), "get_room")
-    refused = await outcome(content(text(said), isError=True), "get_room")
-
-    assert TOKEN not in f"{found} {refused}"
-    assert "[secret rooms_token]" in str(found.body)
-
-
-async def test_a_list_without_an_end_is_refused() -> None:
-    """And so is a name that is there twice."""
-    server = Rooms(booked())
-    server.tools = [BOOK, BOOK]
-    async with client_of(server) as tools:
-        with pytest.raises(TransportFailed) as failed:
-            await call(tools)
-
-    assert not failed.value.may_have_arrived
+    """Another worker may have it. A list in which a name is there twice is refused too."""
+    twice = Rooms(booked())
+    twice.tools = [BOOK, BOOK]
+    for server, name in ((Rooms(booked()), "other"), (twice, "rooms")):
+        async with client_of(server, SERVER.model_copy(update={"name": name})) as tools:
+            with pytest.raises(TransportFailed) as failed:
+                await call(tools)
+        assert not failed.value.may_have_arrived
 
 
 async def test_a_server_that_asks_inside_of_an_open_call_is_offered_nothing() -> None:

@@ -35,25 +35,17 @@ def test_every_matching_route_delivers_and_no_channel_twice() -> None:
 
     assert channels(routes) == [("ops", "chat")]
     assert channels(routes, state="approved") == [("ops", "chat"), ("audit",)]
+    waiting = rules(routes=[{"channels": ["ops"], "next_after": 30}, {"channels": ["chat"]}])
+    waits = [one.next_after for one in waiting.deliveries(notice())]
+    assert waits == [timedelta(seconds=30), timedelta(minutes=5)]
 
 
 def test_a_channel_gets_only_its_events() -> None:
+    """Links lead to the inbox."""
     route = {"channels": ["audit", "ops"]}
 
     assert channels([route]) == [("ops",)]
     assert channels([route], state="rejected") == [("audit", "ops")]
-
-
-def test_a_route_has_its_own_wait() -> None:
-    made = rules(routes=[{"channels": ["ops"], "next_after": 30}, {"channels": ["chat"]}])
-
-    assert [one.next_after for one in made.deliveries(notice())] == [
-        timedelta(seconds=30),
-        timedelta(minutes=5),
-    ]
-
-
-def test_links_lead_to_the_inbox() -> None:
     assert rules().link(notice()) == "https://inbox.example.com/cards/trip-1.1-flights.2"
     assert rules(inbox="").link(notice()) == ""
 
@@ -91,8 +83,5 @@ def test_a_mistake_is_one_sentence(tmp_path: Path, changes: str, sentence: str) 
 def test_an_address_is_one_that_can_be_called(url: str) -> None:
     with pytest.raises(ValueError, match=r"webhook|https"):
         rules(channels={"ops": {**HOOK, "webhook": url}})
-
-
-def test_slack_channels_need_the_app() -> None:
     with pytest.raises(ValueError, match="add slack:"):
         rules(slack=None)

@@ -1,15 +1,14 @@
 """Stores on both engines, opened as often as a test likes: as workers of other machines do."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.adapters.storage.sql_vault import VaultKey, new_key
 from orchestrator.adapters.storage.store import Store
-
-OpenStore = Callable[[], Store]
+from tests.unit.adapters.storage.used_grants import OpenStore
 
 
 @pytest.fixture(scope="session")

@@ -20,14 +20,18 @@ from tests.unit.adapters.storage.used_grants import use_grant
 
 
 def test_replacing_leaves_nothing_else_behind(tmp_path: Path) -> None:
-    """New content, wanted permissions, no temporary file."""
+    """New content, wanted permissions, no temporary file, also after a write that failed."""
     path = tmp_path / "f"
     path.write_bytes(b"old")
-
     replace_file(path, b"new", mode=0o640)
 
     assert path.read_bytes() == b"new"
     assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        replace_file(path, b"new")
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -38,17 +42,6 @@ def test_the_first_to_create_a_file_wins(tmp_path: Path) -> None:
     assert create_file(path, b"first") is True
     assert create_file(path, b"second") is False
     assert path.read_bytes() == b"first"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_failed_write_keeps_the_old_content(tmp_path: Path) -> None:
-    """And cleans up after itself."""
-    path = tmp_path / "f"
-    path.mkdir()
-
-    with pytest.raises(OSError, match="directory"):
-        replace_file(path, b"new")
-
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -66,20 +59,15 @@ def open_to_others(folder: Path) -> list[str]:
 
 
 def test_a_folder_is_made_private_with_those_above_it(tmp_path: Path) -> None:
-    """Those that were there are not ours to change."""
+    """Those that were there are not ours to change, but for the one that others may read."""
     tmp_path.chmod(0o755)
     private_folder(tmp_path / "state" / "deep")
+    (tmp_path / "readable").mkdir(mode=0o755)
+    private_folder(tmp_path / "readable")
 
     assert open_to_others(tmp_path / "state") == []
     assert tmp_path.stat().st_mode & 0o777 == 0o755
-
-
-def test_a_folder_that_others_may_read_is_narrowed(tmp_path: Path) -> None:
-    """What its owner may do stays."""
-    (tmp_path / "state").mkdir(mode=0o755)
-    private_folder(tmp_path / "state")
-
-    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "readable").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("why", ["sticky", "of another user"])

@@ -1,10 +1,13 @@
-"""Records of deliveries in the store: by notice and channel, and by card."""
+"""Records of deliveries, and observations of missions, in the store."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from orchestrator.adapters.storage.store import Store
+from orchestrator.core.errors import ObservationMissing
 from orchestrator.messages.notice import Notice, NoticeEvent, notice_of_records
+from tests.unit.adapters.storage.used_grants import OpenStore
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -21,7 +24,7 @@ def notice(notice_id: str = "msg_1", event: NoticeEvent = "card.opened") -> Noti
     )
 
 
-def test_attempts_are_counted_until_one_succeeds(open_store: Callable[[], Store]) -> None:
+def test_attempts_are_counted_until_one_succeeds(open_store: OpenStore) -> None:
     """The first attempt sees none before it; a delivered notice stays so whatever comes later."""
     notices = open_store().notices
     before = [notices.attempt(notice(), "ops").attempts for _ in range(3)]
@@ -38,7 +41,7 @@ def test_attempts_are_counted_until_one_succeeds(open_store: Callable[[], Store]
     assert (done.state, done.receipt, done.error) == ("delivered", "C1:1.2", "")
 
 
-def test_a_card_knows_how_its_notice_stands(open_store: Callable[[], Store]) -> None:
+def test_a_card_knows_how_its_notice_stands(open_store: OpenStore) -> None:
     notices = open_store().notices
     stands = []
 
@@ -61,9 +64,7 @@ def test_a_card_knows_how_its_notice_stands(open_store: Callable[[], Store]) -> 
     assert stands == ["none", "waiting", "failed", "delivered"]
 
 
-def test_lists_have_the_newest_first_and_no_text_of_a_card(
-    open_store: Callable[[], Store],
-) -> None:
+def test_lists_have_the_newest_first_and_no_text_of_a_card(open_store: OpenStore) -> None:
     notices = open_store().notices
     for number in range(3):
         notices.attempt(notice(f"msg_{number}"), "ops")
@@ -78,9 +79,7 @@ def test_lists_have_the_newest_first_and_no_text_of_a_card(
     assert notices.remove_before(datetime.now(UTC) + timedelta(hours=1)) == 3
 
 
-def test_a_channel_is_disabled_until_it_has_another_address(
-    open_store: Callable[[], Store],
-) -> None:
+def test_a_channel_is_disabled_until_it_has_another_address(open_store: OpenStore) -> None:
     notices = open_store().notices
     notices.disable("ops", "https://a.example.com/secret", "answered 410")
     notices.disable("ops", "https://a.example.com/secret", "again")
@@ -92,3 +91,37 @@ def test_a_channel_is_disabled_until_it_has_another_address(
     assert [one.channel for one in notices.all_disabled()] == ["ops"]
     notices.enable("ops")
     assert notices.all_disabled() == []
+
+
+@pytest.mark.parametrize("mission_id", ["m-2", "../m-1", ""])
+def test_a_piece_is_kept_once_and_of_one_mission(open_store: OpenStore, mission_id: str) -> None:
+    """The same key again changes nothing: whoever keeps it after a death keeps the same.
+
+    Another mission does not read it, whatever its id is; the error says where it was looked.
+    """
+    store = open_store()
+    for piece in (b"first\x00\xff", b"again"):
+        store.observations.put("m-1", "k", piece)
+
+    assert store.observations.get("m-1", "k") == b"first\x00\xff"
+    assert open_store().observations.get("m-1", "k") == b"first\x00\xff"
+    with pytest.raises(ObservationMissing) as missing:
+        store.observations.get(mission_id, "k")
+    assert store.place in str(missing.value)
+
+
+def test_a_mission_is_purged_alone(store: Store) -> None:
+    """All of it goes, any number of times; the others stay."""
+    seen = store.observations
+    assert seen.missions() == {}
+    seen.put("m-1", "k", b"first")
+    seen.put("m/2", "k", b"second")
+    assert set(seen.missions()) == {"m-1", "m/2"}
+
+    seen.purge("m-1", "unknown")
+    seen.purge("m-1")
+
+    assert set(seen.missions()) == {"m/2"}
+    assert seen.get("m/2", "k") == b"second"
+    with pytest.raises(ObservationMissing):
+        seen.get("m-1", "k")

@@ -28,26 +28,22 @@ def record(catalog: Catalog, text: str, *, step: int = 1) -> RouteRecord:
 
 
 def test_a_record_comes_back_with_what_was_called(shipped: Catalog, store: Store) -> None:
-    """Joined by mission, leg and step; other steps stay without."""
-    traces = store.traces
-    first = record(shipped, "find flights to Rome")
-    traces.record(first)
-    traces.record(record(shipped, "find flights to Rome", step=2))
+    """Joined by mission, leg and step; other steps stay without.
 
-    traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="flight_search_offers")
+    A tool that had not been forwarded shows: the router had missed it.
+    """
+    traces, of_leg = store.traces, {"mission_id": "trip", "leg_id": "1-flights"}
+    first, *others = [record(shipped, "find flights to Rome", step=step) for step in (1, 2, 3)]
+    for one in (first, *others):
+        traces.record(one)
+    traces.called(**of_leg, step=1, tool="flight_search_offers")
+    traces.called(**of_leg, step=3, tool="weather_get_forecast")
 
-    with_call, without = traces.records()
+    with_call, without, missed = traces.records()
     assert with_call == first.model_copy(update={"called": (("flight_search_offers",),)})
     assert with_call.covered_by(with_call.tools)
     assert without.called == ()
-
-
-def test_a_tool_that_had_not_been_forwarded_shows(shipped: Catalog, store: Store) -> None:
-    """A tool found otherwise: the router had missed it."""
-    store.traces.record(record(shipped, "find flights to Rome"))
-    store.traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="weather_get_forecast")
-
-    assert [r.covered_by(r.tools) for r in store.traces.records()] == [False]
+    assert not missed.covered_by(missed.tools)
 
 
 def test_no_word_of_a_request_reaches_the_disk(shipped: Catalog, tmp_path: Path) -> None:
@@ -74,19 +70,14 @@ def test_no_word_of_a_request_reaches_the_disk(shipped: Catalog, tmp_path: Path)
 
 
 def test_a_retried_step_has_one_record(shipped: Catalog, store: Store) -> None:
-    """The later one."""
-    store.traces.record(record(shipped, "find flights to Rome"))
+    """The later one. What passed a proxy is apart, though it is kept in the same place."""
     again = record(shipped, "what is the weather in Rome")
-    store.traces.record(again)
-
-    assert store.traces.records() == [again]
-
-
-def test_what_passed_a_proxy_is_apart(shipped: Catalog, store: Store) -> None:
-    """Though it is kept in the same place."""
+    for one in (record(shipped, "find flights to Rome"), again):
+        store.traces.record(one)
     store.proxy_traces.record(record(shipped, "find flights to Rome"))
 
-    assert (len(store.proxy_traces.records()), store.traces.records()) == (1, [])
+    assert store.traces.records() == [again]
+    assert len(store.proxy_traces.records()) == 1
 
 
 def test_the_oldest_records_go(shipped: Catalog, tmp_path: Path) -> None:
@@ -127,21 +118,15 @@ def test_records_are_read_from_lines_too(shipped: Catalog, tmp_path: Path) -> No
     assert read_records(path) == [one]
 
 
-@pytest.mark.parametrize("content", [None, b"{}", b"not json", b"\xff\xfe"])
-def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    """With the name of the file."""
+@pytest.mark.parametrize("content", [None, b"{}", b"not json", b"\xff\xfe", "a database"])
+def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes | str | None) -> None:
+    """With the name of the file; a database without selections too."""
     path = tmp_path / "records"
-    if content is not None:
+    if isinstance(content, bytes):
         path.write_bytes(content)
+    elif content is not None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE t (x)")
 
     with pytest.raises(DocumentUnreadable, match="records"):
         read_records(path)
-
-
-def test_another_database_is_refused(tmp_path: Path) -> None:
-    """One without selections."""
-    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
-        connection.execute("CREATE TABLE t (x)")
-
-    with pytest.raises(DocumentUnreadable):
-        read_records(tmp_path / "other.db")

@@ -128,7 +128,6 @@ def test_a_server_that_lets_nobody_in_is_told(
     """With where it was looked for, and no password."""
     store = Store(tmp_path, url=postgres_url.replace(*changed))
     password = postgres_url.split(":")[2].partition("@")[0]
-
     with pytest.raises(StateMissing, match=told) as away:
         store.open()
 
@@ -141,7 +140,6 @@ def test_rights_that_are_missing_are_told(postgres: PostgresServer, tmp_path: Pa
     fresh = postgres.create_database()
     postgres.execute(f"CREATE ROLE guest LOGIN PASSWORD '{PASSWORD}'")
     url = f"postgresql://guest:{PASSWORD}@{fresh.rpartition('@')[2]}"
-
     with pytest.raises(StoreRefused, match="permission denied") as refused:
         Store(tmp_path, url=url).open()
 
@@ -227,14 +225,12 @@ def test_stores_are_told_apart(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_well_written_is_a_store(url: str) -> None:
-    """Whatever its user, its machine and its password are called."""
+    """Whatever its user, its machine and its password are called.
+
+    No password is part of its place, nor what a URL says behind its question mark.
+    """
     assert url_of(url).database
-
-
-def test_no_password_is_part_of_a_place() -> None:
-    """Nor what a URL says behind its question mark, where one may stand too."""
     query = f"password={PASSWORD}&sslmode=require"
-    url = url_of(f"postgres://me:{PASSWORD}@db.example:6432/missions?{query}")
-
-    assert place_of(url) == "postgresql://me@db.example:6432/missions"
-    assert PASSWORD not in repr(StoreDatabase(url).place)
+    place = url_of(f"postgres://me:{PASSWORD}@db.example:6432/missions?{query}")
+    assert place_of(place) == "postgresql://me@db.example:6432/missions"
+    assert PASSWORD not in repr(StoreDatabase(place).place)

@@ -20,6 +20,7 @@ from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from tests.fakes import fake_obligation
+from tests.unit.activities.made_calls import made_call
 from tests.unit.adapters.temporal.made_histories import NOW, Run, Server
 
 S = ObligationState
@@ -31,28 +32,14 @@ def booked(call_id: str = "m.1-trip.1", **stated: Any) -> Obligation:
 
 
 def call_of(obligation: Obligation | None, **more: Any) -> ToolCall:
-    call_id = more.pop("call_id", None) or (
-        obligation.obligation_id if obligation else "m.1-trip.9"
-    )
-    fields: JsonObject = {
-        "call_id": call_id,
-        "mission_id": "m",
-        "leg_id": "1-trip",
-        "tool": "book",
-        "catalog_digest": "d",
-        "arguments": {},
-    }
-    return ToolCall.model_validate({**fields, "obligation": obligation, **more})
+    call_id = obligation.obligation_id if obligation else "m.1-trip.9"
+    fields = {"mission_id": "m", "leg_id": "1-trip", "obligation": obligation, **more}
+    return made_call(fields.pop("call_id", call_id), **fields)
 
 
 def cancel_of(call_id: str, **ids: Any) -> CancelCall:
-    return CancelCall(
-        call_id=call_id,
-        tool="cancel",
-        arguments=ids,
-        names=ids,
-        written_at=NOW + timedelta(minutes=1),
-    )
+    at = NOW + timedelta(minutes=1)
+    return CancelCall(call_id=call_id, tool="cancel", arguments=ids, names=ids, written_at=at)
 
 
 async def sent(run: Run, call: ToolCall, outcome: ToolOutcome | None = None) -> int:
@@ -76,7 +63,6 @@ async def test_each_result_settles_its_call_and_no_result_leaves_it_unclear() ->
     run.time_out(await sent(run, call_of(booked("m.1-trip.4"))))
     await sent(run, call_of(booked("m.1-trip.5")))
     await sent(run, call_of(booked("m.1-trip.6")), ToolOutcome(kind="unknown", reason="HTTP 503"))
-
     ledger, notes = await read_ledger(Server().keep("m", run).client, "m")
 
     assert [o.state for o in ledger.obligations] == [S.COMMITTED, S.VOID, *[S.INTENDED] * 4]
@@ -112,7 +98,6 @@ async def test_what_the_mission_cancelled_itself_is_cancelled() -> None:
     await sent(run, call_of(None, cancels=cancel_of("m.1-trip.9", id="b1")), DONE)
     unclear = call_of(None, call_id="m.1-trip.8", cancels=cancel_of("m.1-trip.8", id="b2"))
     run.time_out(await sent(run, unclear))
-
     ledger, _ = await read_ledger(Server().keep("m", run).client, "m")
 
     first, second = ledger.obligations
@@ -135,7 +120,6 @@ async def test_an_overcharge_that_the_mission_had_cancelled() -> None:
     await run.complete(first, CompensationOutcome(state="cancelled"))
     await run.fail(second, CompensationFailure(reason="HTTP 503", arrived=False))
     run.time_out(third)
-
     ledger, _ = await read_ledger(Server().keep("m", run).client, "m")
 
     assert [o.state for o in ledger.obligations] == [S.CANCELLED, S.COMMITTED, S.COMMITTED]
@@ -195,7 +179,6 @@ async def test_another_call_under_the_same_id_is_kept_beside_it() -> None:
     reset.reset_from(base)
     later = NOW + timedelta(hours=1)
     await sent(reset, call_of(booked("m.1-trip.1", arguments={"to": "Rome"}, written_at=later)))
-
     ledger, _ = await read_ledger(Server().keep("m", base, reset).client, "m")
 
     assert [o.arguments["to"] for o in ledger.obligations] == ["Oslo", "Rome"]
@@ -222,7 +205,6 @@ async def test_what_is_of_another_mission_is_passed_over_with_a_note() -> None:
     await sent(run, call_of(booked("m.1-trip.3"), call_id="m.1-trip.4"))
     await run.schedule(names.COMPENSATE, CompensateInput(obligation=booked("other.1-trip.5")))
     await sent(run, call_of(booked("m.1-trip.6")))
-
     ledger, notes = await read_ledger(Server().keep("m", run).client, "m")
 
     assert [o.obligation_id for o in ledger.obligations] == ["m.1-trip.6"]
@@ -261,8 +243,5 @@ async def test_a_long_history_is_read_past_all_that_is_no_call() -> None:
     await sent(run, call_of(booked()), DONE)
 
     assert await states(Server().keep("m", run)) == {"m.1-trip.1": S.COMMITTED}
-
-
-async def test_a_mission_that_the_server_does_not_keep_left_nothing_there() -> None:
-    """What its calls left, the store knows."""
+    # What calls of a mission left that the server does not keep, the store knows.
     assert await states(Server()) == {}

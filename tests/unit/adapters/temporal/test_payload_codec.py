@@ -1,16 +1,29 @@
+"""Payload keys, and payloads that are encrypted with them."""
+
+import time
+from pathlib import Path
+
 import pytest
 from pydantic import SecretStr
-from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.converter import ActivitySerializationContext, WorkflowSerializationContext
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    WorkflowSerializationContext,
+)
 from temporalio.exceptions import ApplicationError
 
+from orchestrator.adapters.temporal import payload_keys
 from orchestrator.adapters.temporal.mission_converter import LockedInput, mission_converter
 from orchestrator.adapters.temporal.payload_codec import key_id_of
-from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload_key
+from orchestrator.adapters.temporal.payload_keys import (
+    PayloadKeys,
+    new_payload_key,
+    read_payload_keys,
+)
 from orchestrator.client.start import new_mission_id
-from orchestrator.core.errors import PayloadLocked
+from orchestrator.core.errors import PayloadLocked, UsageError
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.settings import Settings
 
@@ -33,30 +46,27 @@ IN_ACTIVITY = ActivitySerializationContext(
 
 async def test_what_is_encrypted_comes_back() -> None:
     converter = mission_converter(BOTH)
-    (payload,) = await converter.encode([GIVEN])
+    (payload,), (again,) = [await converter.encode([GIVEN]) for _ in range(2)]
     assert key_id_of(payload) == "new"
     assert PLANTED.encode() not in payload.SerializeToString()
+    assert payload.data != again.data
     assert await converter.decode([payload], [MissionRequest]) == [GIVEN]
 
 
-async def test_no_two_ciphertexts_are_alike() -> None:
-    (one,), (other,) = [await mission_converter(BOTH).encode([GIVEN]) for _ in range(2)]
-    assert one.data != other.data
-
-
-async def test_what_the_old_key_encrypted_is_read_with_the_new_one_in_use() -> None:
-    (payload,) = await mission_converter(ONLY_OLD).encode([GIVEN])
-    assert await mission_converter(BOTH).decode([payload], [MissionRequest]) == [GIVEN]
-
-
-async def test_what_was_written_before_there_were_keys_is_read() -> None:
-    (payload,) = await pydantic_data_converter.encode([GIVEN])
-    assert await mission_converter(BOTH).decode([payload], [MissionRequest]) == [GIVEN]
-
-
-async def test_without_keys_messages_are_plain_json() -> None:
-    (payload,) = await mission_converter().encode([GIVEN])
-    assert await pydantic_data_converter.decode([payload], [MissionRequest]) == [GIVEN]
+@pytest.mark.parametrize(
+    ("writing", "reading"),
+    [
+        (mission_converter(ONLY_OLD), mission_converter(BOTH)),
+        (pydantic_data_converter, mission_converter(BOTH)),
+        (mission_converter(), pydantic_data_converter),
+    ],
+    ids=["the old key, with the new one in use", "before there were keys", "plain without keys"],
+)
+async def test_what_was_written_otherwise_is_read(
+    writing: DataConverter, reading: DataConverter
+) -> None:
+    (payload,) = await writing.encode([GIVEN])
+    assert await reading.decode([payload], [MissionRequest]) == [GIVEN]
 
 
 @pytest.mark.parametrize(
@@ -114,23 +124,15 @@ async def test_words_and_traces_of_failures_are_encrypted() -> None:
     assert str(error.__cause__) == f"ValueError: {PLANTED} is not there"
 
 
-async def test_that_a_key_is_missing_is_told_in_the_clear() -> None:
-    failure = Failure()
-    await mission_converter(BOTH).encode_failure(PayloadLocked("k3", "it is not here"), failure)
-    assert "'k3'" in failure.message
-
-
 async def test_a_failure_whose_words_are_locked_is_not_read_without_them() -> None:
-    failure = Failure()
+    """That a key is missing is told in the clear."""
+    failure, lacking, poor = Failure(), Failure(), mission_converter(ONLY_OLD)
     await mission_converter(BOTH).encode_failure(ApplicationError("words"), failure)
-    with pytest.raises(PayloadLocked):
-        await mission_converter(ONLY_OLD).with_context(IN_ACTIVITY).decode_failure(failure)
-    with pytest.raises(PayloadLocked):
-        await mission_converter(ONLY_OLD).decode_failure(failure)
-
-
-def test_a_plain_payload_has_no_key() -> None:
-    assert key_id_of(Payload(metadata={"encoding": b"json/plain"})) is None
+    await mission_converter(BOTH).encode_failure(PayloadLocked("k3", "it is not here"), lacking)
+    assert "'k3'" in lacking.message
+    for reading in (poor.with_context(IN_ACTIVITY), poor):
+        with pytest.raises(PayloadLocked):
+            await reading.decode_failure(failure)
 
 
 def test_an_id_tells_nothing_of_a_goal_that_is_encrypted() -> None:
@@ -138,3 +140,67 @@ def test_an_id_tells_nothing_of_a_goal_that_is_encrypted() -> None:
     assert new_mission_id("Book a flight for Zephyrine", names_goal=False).startswith("mission-")
     assert new_mission_id("Zephyrine wants a flight").startswith("mission-")
     assert Settings(payload_keys=SecretStr(f"k:{NEW}")).encrypts and not Settings().encrypts
+
+
+@pytest.mark.parametrize("between", [",", "\n", " ", ",\n  "])
+def test_the_first_key_encrypts(between: str) -> None:
+    keys = PayloadKeys.of_text(f"# two of them\nnew:{NEW}{between}old:{OLD}")
+    assert keys.ids == ("new", "old")
+    encrypting = keys.encrypting()
+    assert encrypting is not None and encrypting[0] == "new"
+    assert PayloadKeys().encrypting() is None
+    assert NEW not in repr(keys)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (NEW, "place 1 has no id"),
+        (f"a b:{NEW}", "place 1 has no id"),
+        (f"ü:{NEW}", "place 1 has no id"),
+        (f"a:{NEW},a:{OLD}", "'a' is there twice"),
+        ("a:hello", "what 'a' names is not 32 bytes"),
+        ("a:", "what 'a' names is not 32 bytes"),
+        (f"a:{NEW[:20]}", "what 'a' names is not 32 bytes"),
+    ],
+    ids=range(7),  # keys are random, and names of tests the same in each process
+)
+def test_what_is_no_key_is_told_without_quoting_it(written: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as fault:
+        read_payload_keys(written, "HERE")
+    assert NEW not in str(fault.value) and NEW[:20] not in str(fault.value)
+
+
+def test_a_missing_key_is_looked_for_in_the_file_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "keys"
+    file.write_text(f"old:{OLD}")
+    keys = PayloadKeys.of_file(file)
+    file.write_text(f"new:{NEW}\nold:{OLD}")
+    with pytest.raises(PayloadLocked, match="only 'old' is known here"):
+        keys.decrypting("new")
+    monkeypatch.setattr(time, "monotonic", lambda: keys._looked_at + payload_keys._LOOK_AGAIN_S)
+    keys.decrypting("new")
+    assert keys.ids == ("new", "old")
+
+
+def test_a_file_that_is_spoilt_later_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "keys"
+    file.write_text(f"old:{OLD}")
+    keys = PayloadKeys.of_file(file)
+    file.write_text("")
+    monkeypatch.setattr(time, "monotonic", lambda: keys._looked_at + payload_keys._LOOK_AGAIN_S)
+    with pytest.raises(PayloadLocked):
+        keys.decrypting("new")
+    assert keys.ids == ("old",)
+
+
+@pytest.mark.parametrize("content", [None, "", "# nothing\n"])
+def test_a_file_without_keys_is_refused_at_once(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "keys").write_text(content)
+    with pytest.raises(UsageError):
+        PayloadKeys.of_file(tmp_path / "keys")

@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.converter import (
-    CompositePayloadConverter,
-    DataConverter,
-    JSONPlainPayloadConverter,
-)
+from temporalio.converter import CompositePayloadConverter, DataConverter, JSONPlainPayloadConverter
 
 from orchestrator.adapters.temporal.mission_converter import mission_converter
 from orchestrator.adapters.temporal.plain_records import with_plain_records
@@ -28,8 +24,7 @@ class Loud(CompositePayloadConverter):
 
 
 @pytest.mark.parametrize(
-    "theirs",
-    [DataConverter.default, replace(DataConverter.default, payload_converter_class=Loud)],
+    "theirs", [DataConverter.default, replace(DataConverter.default, payload_converter_class=Loud)]
 )
 def test_records_are_json_objects_that_the_other_converter_writes(theirs: DataConverter) -> None:
     """Other values pass as they are."""
@@ -37,7 +32,6 @@ def test_records_are_json_objects_that_the_other_converter_writes(theirs: DataCo
     converter = ours.payload_converter
     policy = MissionPolicy(deadline=timedelta(hours=3))
     values: list[Any] = [policy, {"a": 1}, policy]
-
     written = converter.to_payloads(values)
     read = converter.from_payloads(written, [MissionPolicy, dict, MissionPolicy | None])  # type: ignore[list-item]
     removed = converter.from_payloads(converter.to_payloads([None]), [MissionPolicy])

@@ -54,7 +54,6 @@ async def test_each_attempt_counts_as_far_as_it_came() -> None:
     failure = CompensationFailure(reason="HTTP 503", arrived=False)
     await run.fail(await compensate(run, MADE[1]), failure)
     await compensate(run, MADE[0])
-
     report = await report_of(Server().keep(ID, run))
 
     states = [(o.state, o.cancel_sent) for o in report.ledger.obligations]
@@ -72,14 +71,13 @@ async def test_what_is_parked_meanwhile_is_in_the_memo() -> None:
     shown = RollbackReport(mission_id="m", ledger=Ledger(obligations=(parked, forged, other)))
     server = Server().keep(ID, run)
     server.memos[ID] = {names.PARKED_MEMO: shown}
-
     report = await report_of(server)
 
     assert [o.state for o in report.ledger.obligations] == [S.PARKED, S.COMMITTED, S.COMMITTED]
 
 
 async def test_a_rollback_is_settled_once_it_has_told_its_mission_so() -> None:
-    """In its own history; before that there is nothing to report."""
+    """In its own history; before that, and without a rollback, there is nothing to report."""
     run = await begun()
     server = Server().keep(ID, run)
     before = await read_begun_rollback(server.client, "m")
@@ -90,24 +88,15 @@ async def test_a_rollback_is_settled_once_it_has_told_its_mission_so() -> None:
 
     assert (before, neither) == (ReadRollbackOutput(), ReadRollbackOutput())
     assert (await read_begun_rollback(server.client, "m")).settled == told
-
-
-async def test_without_a_rollback_there_is_no_report() -> None:
-    """However many signals say that there is one."""
     assert await read_begun_rollback(Server().client, "m") == ReadRollbackOutput(refused=True)
 
 
-@pytest.mark.parametrize("status", [WorkflowExecutionStatus.RUNNING])
-async def test_one_that_has_collected_nothing_has_no_report(
-    status: WorkflowExecutionStatus,
-) -> None:
+async def test_one_that_has_collected_nothing_has_no_report() -> None:
     """It tells what it was started with, by which an earlier run is found."""
-    run = await Run("r").start(RollbackInput(mission_id="m", take_over="q"))
-    server = Server().keep(ID, run)
-    server.status[ID] = status
+    server = Server().keep(ID, await Run("r").start(RollbackInput(mission_id="m", take_over="q")))
+    server.status[ID] = WorkflowExecutionStatus.RUNNING
     found = await described(server.client.get_workflow_handle(ID))
     assert found is not None
-
     report, given = await read_rollback(server.client, found)
 
     assert report is None
