@@ -8,6 +8,7 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.chaos_run import MODEL, FaultyModel, ModelledRun, RunOptions
 from orchestrator.cli.chaos_runs import ChosenRun, on_a_stack
+from orchestrator.core.record import JsonObject
 from orchestrator.settings import bundled_specs
 from orchestrator.testing.model_server import ModelServer
 from orchestrator.testing.model_server.replies import ModelAnswer, ReceivedRequest, call
@@ -35,9 +36,14 @@ class Waiter(RuleModel):
     async def __call__(self, request: ReceivedRequest) -> ModelAnswer:
         """Answer as the rules do, but for the plan and the first step."""
         if PLAN_MISSION in request.tools:
-            orders = [{"tool": "dining_reserve_table"}, {"tool": "hotel_book_room"}]
-            leg = {"id": "trip", "agent": "waiter", "quotes": [_GOAL], "orders": orders}
-            return call(PLAN_MISSION, legs=[{**leg, "goal": _TABLE}])
+            leg: JsonObject = {
+                "id": "trip",
+                "agent": "waiter",
+                "goal": _TABLE,
+                "quotes": [_GOAL],
+                "orders": [{"tool": "dining_reserve_table"}, {"tool": "hotel_book_room"}],
+            }
+            return call(PLAN_MISSION, legs=[leg])
         context = context_of(request, self.catalog)
         if "hand_over" in request.tools and context is not None and not context.observations:
             return call("hand_over", agent="hotelier", goal=_ROOM, reason="it has the hotels")
