@@ -1,6 +1,6 @@
 """Accounts for every content word and value of a clause: used by something, or left over."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -124,14 +124,17 @@ def account_of(
     offers: bool,
     looked_up: Sequence[Span] = (),
     resolved: Iterable[str] = (),
+    empty: Collection[str] = (),
 ) -> Account:
     """Return the words and values of a clause that neither an input nor a tool's own words use.
 
     `tools` are the target and its feeding tools; `chooses` is True if an item is chosen from a list
     on the way, and `offers` if that list shows available things; `looked_up` are the spans of ids
-    that say which item of a list is meant.
+    that say which item of a list is meant; `empty` are the target's inputs without a value.
     """
-    reading = _Reading(clause, target, vocabulary(tools), [*used], chooses, offers, looked_up)
+    reading = _Reading(
+        clause, target, vocabulary(tools, empty), [*used], chooses, offers, looked_up
+    )
     return reading.account(frozenset(resolved))
 
 

@@ -151,6 +151,7 @@ class Reader:
             offers=chain.offers,
             looked_up=[one.span for path, one in chain.draft.said.items() if path in chain.feeders],
             resolved=self.resolved,
+            empty=_empty_inputs(chain) if target.is_side_effect else (),
         )
         return Reading(clause, intent_of(clause, self.catalog), target, chain, account)
 
@@ -165,6 +166,13 @@ class Reader:
         alike = (one.target for one, s in zip(read, scores, strict=True) if s > max(scores) - _TIE)
         rivals = (tool for tool in alike if tool.is_side_effect)
         return replace(best, rivals=tuple(t for t in rivals if t.domain != best.target.domain))
+
+
+def _empty_inputs(chain: Chain) -> list[str]:
+    """Return the names of the inputs that neither the clause nor a look-up fills."""
+    draft = chain.draft
+    paths = [leaf.path for leaf in draft.leaves if leaf.path not in {*draft.found, *chain.feeders}]
+    return [str(path[-1]) for path in paths]
 
 
 @read_once

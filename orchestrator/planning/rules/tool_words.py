@@ -1,6 +1,6 @@
 """The words with which people refer to a tool: its name, summary, tags and inputs."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from orchestrator.catalog.tool import Effect, Tool
@@ -85,10 +85,19 @@ def own_words(tool: Tool) -> frozenset[str]:
 @read_once
 def unvalued_words(tool: Tool) -> frozenset[str]:
     """Return the stems of every word in a tool's texts and the names of its inputs."""
+    return _words_of_texts(tool) | _stems(tool, " ".join(_input_names(tool)))
+
+
+@read_once
+def _words_of_texts(tool: Tool) -> frozenset[str]:
     texts = [tool.name, tool.summary, tool.domain, tool.document, tool.path, *tool.intent_tags]
-    for part in walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS):
-        texts += properties_of(part)
     return _stems(tool, " ".join(texts))
+
+
+@read_once
+def _input_names(tool: Tool) -> list[str]:
+    parts = walk(tool.input_schema, _NESTED, most_levels=_MOST_LEVELS)
+    return [name for part in parts for name in properties_of(part)]
 
 
 def _stems(tool: Tool, text: str) -> frozenset[str]:
@@ -96,9 +105,15 @@ def _stems(tool: Tool, text: str) -> frozenset[str]:
     return _with_equals(set(stems) - verbs_of(tool)) | frozenset(stems)
 
 
-def vocabulary(tools: Iterable[Tool]) -> frozenset[str]:
-    """Return the words of several tools, without those of their inputs' values."""
-    return frozenset().union(*(unvalued_words(tool) for tool in tools))
+def vocabulary(tools: Sequence[Tool], empty: Collection[str] = ()) -> frozenset[str]:
+    """Return the words of several tools, without those of their inputs' values.
+
+    The name of an `empty` input says what its call would leave undone: "as a gift".
+    """
+    texts = map(_words_of_texts, tools)
+    filled = ([name for name in _input_names(tool) if name not in empty] for tool in tools)
+    named = (_stems(tool, " ".join(names)) for tool, names in zip(tools, filled, strict=True))
+    return frozenset().union(*texts, *named)
 
 
 def verbs_meant(word: str, tool: Tool, following: str = "") -> bool:

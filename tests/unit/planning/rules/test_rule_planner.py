@@ -172,7 +172,7 @@ _PATHS: JsonObject = {
     **_operation("post", "Send a letter", "/letters", recipients=_MAILS, text=_TEXT, cc=_COPIES),
     **_operation("leave", "Request leave", "/leave", start=_DAY, end=_LAST_DAY),
     **_operation("buy", "Order a map", "/maps", city=_TEXT, deliver_by=_BY, gift=_GIFT),
-    **_operation("rent", "Rent a tent", "/rentals", start=_DAY, end=_DAY),
+    **_operation("rent", "Rent a tent", "/rentals", start=_DAY, end=_DAY, cover=_OPTIONAL),
 }
 
 
@@ -245,6 +245,7 @@ def _read(goal: str, tool: str) -> Reading:
         ("Open the hatch from 10:00 to 11:00", "openHatch", {"start": "10:00:00Z"}, ["11:00"]),
         ("Order a map to Basel after 2026-12-10", "buy", {"city": "Basel"}, ["2026-12-10"]),
         ("Order a map to where I live", "buy", {}, ["live"]),
+        ("Rent a tent with cover", "rent", {}, ["cover"]),
         (
             'Send the letter "Hi" from a@b.org to c@d.org',
             "post",
