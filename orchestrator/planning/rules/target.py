@@ -124,8 +124,11 @@ def intent_of(clause: Clause, catalog: Catalog) -> ClauseIntent:
     if _WANTED.match(clause.text):
         return ClauseIntent(Action.CREATE, verb, is_order=True, is_wanted=True)
     if action in (Action.READ, Action.SEARCH):
-        opens = verb in WARY_VERBS and _commanded(verb, catalog)
-        return ClauseIntent(action, verb, is_order=opens, is_open=opens)
+        if verb not in WARY_VERBS or not _commanded(verb, catalog):
+            return ClauseIntent(action, verb, is_order=False)
+        if stem(verb) in _read_verbs(catalog):
+            return ClauseIntent(action, verb, is_order=True, is_open=True)
+        return ClauseIntent(Action.EXECUTE, verb, is_order=True)
     if action in SIDE_EFFECT_ACTIONS:
         return ClauseIntent(action, verb, is_order=True)
     if _commanded(verb, catalog):
@@ -141,6 +144,13 @@ def refers_back(clause: Clause) -> bool:
 def _commanded(verb: str, catalog: Catalog) -> bool:
     """Return True if a tool that changes something is named by this verb."""
     return stem(verb) in _changes_of(catalog).by_verb
+
+
+@read_once
+def _read_verbs(catalog: Catalog) -> frozenset[str]:
+    """Return the verbs of the tools that change nothing."""
+    reads = [tool for tool in catalog.tools.values() if not tool.is_side_effect]
+    return frozenset().union(*map(verbs_of, reads))
 
 
 @dataclass(frozen=True)

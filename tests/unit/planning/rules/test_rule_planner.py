@@ -564,6 +564,22 @@ async def test_what_was_made_before_is_no_source_of_what_it_is_made_of() -> None
     ]
 
 
+async def test_a_verb_of_a_consequence_is_no_read_of_its_noun() -> None:
+    """To return loans is what `return_book` does, although documents return lists."""
+    find = _listed("list_loans", "List loans", loans={"loan_id": _TEXT, "title": _TEXT})
+    give = _operation("return_book", "Return a book", "/returns", loan_id=_TEXT)
+    loans: list[JsonValue] = [{"loan_id": "l-1", "title": "A"}, {"loan_id": "l-2", "title": "B"}]
+
+    run = await _run({"/loans": {"get": find}, **give}, "Return all loans", {"loans": loans})
+
+    calls = [(call.tool, call.arguments) for call in run.calls(run.plan.legs[0].leg_id)]
+    assert calls == [
+        ("list_loans", {}),
+        ("return_book", {"loan_id": "l-1"}),
+        ("return_book", {"loan_id": "l-2"}),
+    ]
+
+
 def _listed(name: str, summary: str, **lists: JsonObject) -> JsonObject:
     """A read that answers with lists of objects with these properties."""
     held: JsonObject = {
