@@ -27,6 +27,8 @@ class MissionDisplay:
         self._mission = mission
         self._notify = shown
         self._is_due = False
+        # Its own: a coroutine of a discarded run is closed while no loop runs, or that of another.
+        self._loop = asyncio.get_running_loop()
         self._attributes = ui.MissionAttributes(status=MissionStatus.PLANNING)
         self._waits: dict[str, LegWaiting] = {}
         if mission.carried is not None:
@@ -38,7 +40,7 @@ class MissionDisplay:
         """Show the mission again once the events of this workflow task are handled."""
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_soon(self._show_if_due)
+            self._loop.call_soon(self._show_if_due)
 
     def _show_if_due(self) -> None:
         if self._is_due:

@@ -107,6 +107,8 @@ class Desk:
         self._shown: dict[str, LegWaiting] = {}
         self._found_by: tuple[str, ...] = ()
         self._is_to_be_shown = False
+        # Its own: a coroutine of a discarded run is closed while no loop runs, or that of another.
+        self._loop = asyncio.get_running_loop()
         self._handling = 0
         workflow.set_update_handler(names.DECIDE_UPDATE, self.decide, validator=self.check_decision)
         workflow.set_update_handler(names.ANSWER_UPDATE, self.answer, validator=self.check_answer)
@@ -225,7 +227,7 @@ class Desk:
         """Show the waits of the sagas, once all events of this workflow task are handled."""
         if not self._is_to_be_shown:
             self._is_to_be_shown = True
-            asyncio.get_running_loop().call_soon(self._show_now)
+            self._loop.call_soon(self._show_now)
 
     def _show_now(self) -> None:
         self._is_to_be_shown = False

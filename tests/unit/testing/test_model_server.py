@@ -61,8 +61,10 @@ async def server() -> AsyncIterator[ModelServer]:
         yield running
 
 
-async def _ask(server: ModelServer, name: str, messages: list[ModelMessage]) -> ModelResponse:
-    settings = ModelSettings(max_retries=0, parallel_tool_calls=False, timeout=0.4)
+async def _ask(
+    server: ModelServer, name: str, messages: list[ModelMessage], *, timeout_s: float = 30
+) -> ModelResponse:
+    settings = ModelSettings(max_retries=0, parallel_tool_calls=False, timeout=timeout_s)
     return await model_request(
         server.model(name), messages, model_settings=settings, model_request_parameters=PARAMETERS
     )
@@ -105,7 +107,7 @@ async def test_a_trouble_reaches_the_library(server: ModelServer, trouble: Model
         server.next(trouble)
         # The library lets a TypeError pass where an answer of the Responses API has no output.
         with pytest.raises((AgentRunError, TypeError)):
-            await _ask(server, name, HELLO)
+            await _ask(server, name, HELLO, timeout_s=0.4)
 
         assert _called(await _ask(server, name, HELLO)).tool_name == "look"
 
@@ -227,7 +229,7 @@ async def test_a_server_that_hangs_closes_at_once() -> None:
     async with ModelServer() as server:
         server.always(hang())
         with pytest.raises(AgentRunError):
-            await _ask(server, MODELS[0], HELLO)
+            await _ask(server, MODELS[0], HELLO, timeout_s=0.4)
 
     assert time.monotonic() - began < 30
 
