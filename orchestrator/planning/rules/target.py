@@ -124,7 +124,9 @@ def intent_of(clause: Clause, catalog: Catalog) -> ClauseIntent:
     if _WANTED.match(clause.text):
         return ClauseIntent(Action.CREATE, verb, is_order=True, is_wanted=True)
     if action in (Action.READ, Action.SEARCH):
-        if verb not in WARY_VERBS or not _commanded(verb, catalog):
+        if not _commanded(verb, catalog) or not (
+            verb in WARY_VERBS or _names_what_changes(clause, verb, catalog)
+        ):
             return ClauseIntent(action, verb, is_order=False)
         if stem(verb) in _read_verbs(catalog):
             return ClauseIntent(action, verb, is_order=True, is_open=True)
@@ -144,6 +146,12 @@ def refers_back(clause: Clause) -> bool:
 def _commanded(verb: str, catalog: Catalog) -> bool:
     """Return True if a tool that changes something is named by this verb."""
     return stem(verb) in _changes_of(catalog).by_verb
+
+
+def _names_what_changes(clause: Clause, verb: str, catalog: Catalog) -> bool:
+    """Return True if the clause also names the thing of a tool that changes by this verb."""
+    things = {one for tool in _changes_of(catalog).by_verb[stem(verb)] for one in thing_words(tool)}
+    return not things.isdisjoint(_said(clause).telling)
 
 
 @read_once
