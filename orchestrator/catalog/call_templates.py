@@ -47,6 +47,7 @@ def fill_template(
         called: the template's tool; its path shows which part of an address is an id.
     """
     headers = {name.lower(): value for name, value in response_headers.items()}
+    found: dict[str, tuple[bool, ...]] = {}
 
     def read(name: str, expression: Expression) -> JsonValue:
         if expression.message == "request":
@@ -60,12 +61,20 @@ def fill_template(
             header = expression.path[0].lower()
             value = headers.get(header, "")
             return _id_in(header, value, name, tool, called) if header in _ADDRESSES else value
-        return _answered(response_body, expression.path)
+        if EACH not in expression.path:
+            return follow_or_none(response_body, expression.path)
+        values = _each_answered(response_body, expression.path)
+        found[name] = tuple(value is not None for value in values)
+        return [value for value in values if value is not None] or None
 
     filled = {
         name: _fill(parse_filling(value), partial(read, name))
         for name, value in template.arguments.items()
     }
+    if len(set(found.values())) > 1:
+        # An element lacks one of the values: the others may not be paired with those of its
+        # neighbours.
+        filled |= dict.fromkeys(found)
     return {name: value for name, value in filled.items() if value is not None}
 
 
@@ -88,18 +97,16 @@ def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValu
     return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
 
 
-def _answered(body: JsonValue, path: tuple[str, ...]) -> JsonValue:
-    """Return the value at a path; if the path has a step for each element, the values of all."""
-    if EACH not in path:
-        return follow_or_none(body, path)
+def _each_answered(body: JsonValue, path: tuple[str, ...]) -> list[str | int | float | None]:
+    """Return the value at a path of each element that worked; None for one without a value."""
     at = path.index(EACH)
     listed = follow_or_none(body, path[:at])
-    read = [
+    read = (
         _named(follow_or_none(one, path[at + 1 :]))
         for one in (listed if isinstance(listed, list) else ())
         if item_worked(one)
-    ]
-    return [value for value in read if isinstance(value, str | int | float)] or None
+    )
+    return [value if isinstance(value, str | int | float) else None for value in read]
 
 
 def item_worked(item: JsonValue) -> bool:

@@ -4,9 +4,10 @@
 outcome of that call, and returns the outcome of the whole.
 """
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final, Literal, cast
 
 from pydantic import JsonValue
@@ -21,6 +22,7 @@ from orchestrator.catalog.call_templates import (
 from orchestrator.catalog.catalog import GONE, Catalog, version_reader
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
+from orchestrator.core.budget import Money
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject, same_id
 from orchestrator.saga.contradictions import ended_state, named_ids, still_as_made
@@ -189,7 +191,7 @@ class _Attempt:
         if probed is not None and probed.says == "nothing" and self._can_verify_gone:
             return self._unclear(f"{self._probe_name} settles nothing: {probed.why}")
         has_key = self.obligation.idempotency_key is not None
-        if self._can_cancel(self.obligation) and (self._names_the_call() or not has_key):
+        if self._can_cancel(self.obligation) and self._names_the_call():
             return (yield from self._cancel(self.obligation))
         if not has_key:
             return _parked("whether it took effect is unknown, and its contract has no way to ask")
@@ -264,8 +266,11 @@ class _Attempt:
                 return self._park_shared_id(tool, obligation.namesake)
             if self.owner and not is_shown:
                 return (yield from self._cancel_if_ours(tool))
+        each = self._each(arguments)
+        if not each:
+            return _parked(f"{tool.name} was not called: its answer does not pair its inputs")
         settled = []
-        for number, one in enumerate(self._each(arguments)):
+        for number, one in enumerate(each):
             # A cancel with other arguments is another call to its provider.
             of = f".e{number}" if number else ""
             settled.append((yield from self._cancel_one(obligation, one, key + of, call_id + of)))
@@ -283,7 +288,10 @@ class _Attempt:
         return (yield from self._settle_success(tool, outcome, note=""))
 
     def _each(self, arguments: JsonObject) -> list[JsonObject]:
-        """Return the arguments of each call of a cancel that takes one element of a batch."""
+        """Return the arguments of each call of a cancel that takes one element of a batch.
+
+        Empty if the values of the elements cannot be paired.
+        """
         tool, template = self.catalog.tool(self.contract.cancel.tool), self.contract.cancel
         listed = [
             name
@@ -294,7 +302,10 @@ class _Attempt:
         ]
         if not listed:
             return [arguments]
-        rows = zip(*(cast("list[JsonValue]", arguments[name]) for name in listed), strict=False)
+        columns = [cast("list[JsonValue]", arguments[name]) for name in listed]
+        if len({len(column) for column in columns}) > 1:
+            return []
+        rows = zip(*columns, strict=True)
         return [{**arguments, **dict(zip(listed, row, strict=True))} for row in rows]
 
     def _has_next(self, tool: Tool, arguments: JsonObject, outcome: ToolOutcome, key: str) -> bool:
@@ -451,17 +462,17 @@ class _Attempt:
         done.
         """
         honoured, is_verifiable = outcome.kind == "succeeded", self._can_verify_gone
-        if honoured and is_verifiable and not self.obligation.verify_cancel:
-            return _cancelled(
-                _joined(note, f"{self._probe_name} was not asked, by policy"), outcome
-            )
         if honoured and not is_verifiable:
             return self._settle_unverified(tool, outcome, note=note)
+        if honoured and not self.obligation.verify_cancel:
+            unasked = _joined(note, f"{self._probe_name} was not asked, by policy")
+            return self._settle_unverified(tool, outcome, note=unasked)
         probed = (yield from self._probe()) if is_verifiable else None
         if probed is not None and probed.says == "gone":
             return _cancelled(note, outcome) if honoured else self._gone_by_probe(probed, note)
         if honoured and (probed is None or probed.says == "another"):
-            return _cancelled(_joined(note, "its probe could not be asked"), outcome)
+            unasked = _joined(note, "its probe could not be asked")
+            return self._settle_unverified(tool, outcome, note=unasked)
         if not honoured or probed is None:
             why = outcome.why
         else:
@@ -583,7 +594,7 @@ class _Attempt:
         cancel, filled = self.contract.cancel.tool, self._cancel_arguments(obligation)
         tool, each = self.catalog.tool(cancel), self._each(filled)
         return _names_anything(self.contract.cancel, filled) and not any(
-            check_arguments(self.catalog, tool, one) for one in each
+            check_arguments(self.catalog, tool, one) for one in each or [filled]
         )
 
     def _names_a_shared_id(self, obligation: Obligation, arguments: JsonObject) -> bool:
@@ -657,7 +668,21 @@ def _worst_of(settled: Sequence[Settled]) -> Settled:
         return failed or ended[0]
     worst = next(state for state in _WORST if any(one.state == state for one in ended))
     notes = dict.fromkeys(one.note for one in ended if one.state == worst)
-    return CompensationOutcome(state=worst, note=_joined(*notes))
+    return CompensationOutcome(
+        state=worst,
+        note=_joined(*notes),
+        refund=_total(one.refund for one in ended),
+        fee=_total(one.fee for one in ended),
+        named=tuple(amount for one in ended for amount in one.named),
+    )
+
+
+def _total(amounts: Iterable[Money | None]) -> Money | None:
+    """Return the sum; None if there is none, or none in one currency."""
+    known = [amount for amount in amounts if amount is not None]
+    if len({amount.currency for amount in known}) != 1:
+        return None
+    return Money(amount=sum((one.amount for one in known), Decimal(0)), currency=known[0].currency)
 
 
 def _ids_in(outcome: ToolOutcome) -> str:

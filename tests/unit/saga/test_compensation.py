@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.core.budget import Money
 from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
@@ -683,3 +685,70 @@ def test_a_cancel_that_takes_a_list_gets_all_that_worked() -> None:
 
     assert (outcome.state, call.arguments) == ("cancelled", {"id": ["i1", "i4"]})
     assert played(catalog(EACH_ITEM), COMMITTED, [])[0].state == "parked"
+
+
+PAIRED = fake_tool(
+    "book",
+    cancel_tool="cancel",
+    cancel_arguments={
+        "id": "$response.body#/items/*/id",
+        "etag": "$response.body#/items/*/etag",
+    },
+)
+
+
+def test_values_of_a_batch_are_paired_only_within_one_element() -> None:
+    """An element without an etag must not take its neighbour's, nor be left out in silence."""
+    whole = [{"id": f"i{n}", "etag": f"e{n}"} for n in (1, 2)]
+    lacking = [{"id": "i1"}, *whole[1:]]
+
+    answers = {
+        name: COMMITTED.model_copy(update={"response": {"items": items}})
+        for name, items in (("whole", whole), ("lacking", lacking))
+    }
+    done, calls = played(catalog(PAIRED), answers["whole"], [DONE, DONE])
+
+    assert (done.state, [call.arguments for call in calls]) == ("cancelled", whole)
+    assert played(catalog(PAIRED), answers["lacking"], [])[0].state == "parked"
+
+
+def test_the_fees_of_all_cancels_of_a_batch_count() -> None:
+    fee, back = (Money(amount=Decimal(n), currency="EUR") for n in (25, 40))
+    paid = DONE.model_copy(update={"fee": fee, "refund": back, "named": (fee,)})
+    foreign = paid.model_copy(update={"fee": Money(amount=Decimal(9), currency="USD")})
+
+    outcome, _ = played(catalog(EACH_ITEM), SENT, [paid, paid])
+    mixed, _ = played(catalog(EACH_ITEM), SENT, [paid, foreign])
+
+    assert (str(outcome.fee), str(outcome.refund)) == ("50.00 EUR", "80.00 EUR")
+    assert outcome.named == (fee, fee)
+    assert mixed.fee is None
+
+
+def test_values_that_others_may_share_cancel_nothing_unclear() -> None:
+    """Without a key and a probe, a table of that evening may be anybody's: a person looks."""
+    template = ToolCallTemplate(tool="cancel", arguments={"table": "$request.body#/table"})
+    sent = (InputBinding(name="table", location="body", field="table"),)
+    contract = {"compensation": Compensation(cancel=template), "bindings": sent}
+    book = BOOK.model_copy(update={**contract, "idempotency_key": None})
+    lost = fake_obligation(arguments={"table": "t-1"}).model_copy(update={"idempotency_key": None})
+
+    outcome, calls = played(catalog(book), lost, [])
+
+    assert (outcome.state, calls) == ("parked", [])
+
+
+@pytest.mark.parametrize("change", [{"verify_cancel": False}, {"arguments": {}}])
+def test_a_cancel_that_contradicts_itself_is_not_believed_without_its_probe(
+    change: dict[str, Any],
+) -> None:
+    """Neither if the policy leaves the probe out, nor if its input is unknown."""
+    response = {"id": "b1", "status": "confirmed"}
+    made = COMMITTED.model_copy(update={"response": response, **change})
+    known = probed()
+    required: JsonObject = {"type": "object", "required": ["client_reference"]}
+    find = FIND.model_copy(update={"input_schema": required})
+
+    failed = unsettled(Catalog({}, {**known.tools, "find": find}), made, [STANDS])
+
+    assert failed.doubted
