@@ -451,11 +451,14 @@ class SweepActivities:
         found = await asyncio.to_thread(self._grants.unfinished, after=after, most=_PAGE)
         token = f"{_IN_STORE}{found[-1]}" if len(found) == _PAGE else ""
         missions = await asyncio.gather(*(self._described(m) for m in found))
-        over = [
+        running = {
             mission_id
             for mission_id, mission in zip(found, missions, strict=True)
-            if mission is None or mission.status is not WorkflowExecutionStatus.RUNNING
-        ]
+            if mission is not None and mission.status is WorkflowExecutionStatus.RUNNING
+        }
+        if running:  # the retention of one that is deleted later counts from now
+            await asyncio.to_thread(self._grants.note_running, sorted(running))
+        over = [mission_id for mission_id in found if mission_id not in running]
         return FindStrandedOutput(mission_ids=tuple(over), page_token=token)
 
     @activity.defn(name=names.RECOVER_MISSION)
@@ -531,8 +534,8 @@ class SweepActivities:
         """Roll back a mission that somebody deleted.
 
         A server also deletes missions that ended well, after its retention time. A sweep before
-        that concludes their notes; if no sweep ran in all that time, nothing is cancelled on a
-        guess.
+        that concludes their notes; if no sweep has seen the mission in all that time, nothing is
+        cancelled on a guess.
         """
         noted_at = await asyncio.to_thread(self._grants.last_noted, mission_id)
         kept_for = await self._retention()

@@ -152,7 +152,11 @@ class GrantBook(Protocol):
         ...
 
     def last_noted(self, mission_id: str) -> datetime | None:
-        """Return when a call of the mission was last noted; None if there is no note."""
+        """Return when a call of the mission, or that it runs, was last noted; None if never."""
+        ...
+
+    def note_running(self, mission_ids: Sequence[str]) -> None:
+        """Note that these missions run now; `last_noted` then returns the time of this note."""
         ...
 
     def conclude(self, mission_id: str, *, but: Sequence[str] = (), durable: bool = False) -> None:

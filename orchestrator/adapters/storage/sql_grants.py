@@ -159,6 +159,12 @@ class SqlGrants:
         last: datetime | None = self._database.fetch(query)[0][0]
         return last
 
+    def note_running(self, mission_ids: Sequence[str]) -> None:
+        """See `GrantBook.note_running`."""
+        running = _SENT.mission_id.in_(mission_ids) & ~_SENT.concluded
+        change = sa.update(sent_calls).where(running).values(noted_at=datetime.now(UTC))
+        self._database.run(change, durable=False)
+
     def conclude(self, mission_id: str, *, but: Sequence[str] = (), durable: bool = False) -> None:
         """See `GrantBook.conclude`."""
         change = sa.update(sent_calls).where(_SENT.mission_id == mission_id)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import sqlalchemy as sa
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.failure.v1 import ApplicationFailureInfo, Failure
 from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionFailedEventAttributes
@@ -19,6 +20,7 @@ from orchestrator.activities.rollback_activities import (
 )
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import SentCall
+from orchestrator.adapters.storage.schema import sent_calls
 from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages import names
@@ -274,6 +276,23 @@ async def test_what_the_server_may_have_forgotten_is_not_cancelled_on_a_guess(
 
     assert await sweep.recover() == "nothing to do"
     assert sweep.started == {}
+
+
+async def test_a_mission_that_a_sweep_has_seen_running_is_rolled_back_after_its_deletion(
+    sweep: Sweep,
+) -> None:
+    """However long before that its last call was: it may have waited for a person since."""
+    sweep.note()
+    long_ago = datetime.now(UTC) - timedelta(days=4)
+    sweep.grants._database.run(sa.update(sent_calls).values(noted_at=long_ago))
+    forgotten = await sweep.recover()
+    await sweep.mission(ENDS.RUNNING)
+
+    page = FindStrandedInput(page_token=sweep_activities._IN_STORE)
+    await of_mission("s").run(sweep.activities.find_stranded, page)
+    del sweep.server.runs["m"], sweep.server.status["m"]
+
+    assert (forgotten, await sweep.recover()) == ("nothing to do", "started")
 
 
 @pytest.mark.parametrize("status", [ENDS.TERMINATED, ENDS.TIMED_OUT, ENDS.CANCELED, ENDS.FAILED])
