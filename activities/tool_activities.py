@@ -150,7 +150,12 @@ class ToolActivities:
             )
             if refusal is not None:
                 return _refused(refusal, earlier_attempts=earlier_may_have_arrived(call))
-            check_grant(tool, call)
+            try:
+                check_grant(tool, call)
+            except GrantMissing as missing:
+                if earlier_may_have_arrived(call):
+                    return _refused(str(missing), earlier_attempts=True)
+                raise  # which tells the workflow that nothing was sent
             if _is_sent_once(tool) and earlier_may_have_arrived(call):
                 return _refused(_ONCE, earlier_attempts=True)
             try:

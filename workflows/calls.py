@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, last_asked, unsuccessful_in_a_row
     from orchestrator.core.budget import Spend
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
-    from orchestrator.core.errors import ToolNotFound
+    from orchestrator.core.errors import GrantMissing, ToolNotFound
     from orchestrator.core.record import JsonObject, Record, shared_fields
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
@@ -430,7 +430,11 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
     except ActivityError as error:
         missing = missing_state_for_call(error)
         if missing is None:
-            return ToolOutcome(kind="unknown", reason=first_words(error))
+            never_sent = isinstance(error.cause, ApplicationError) and (
+                error.cause.type == GrantMissing.__name__ and not call.may_have_arrived
+            )
+            kind = "rejected" if never_sent else "unknown"
+            return ToolOutcome(kind=kind, reason=first_words(error))
         arrived = call.may_have_arrived or not missing.nothing_sent
         return Postponed(missing, why_of(error), may_have_arrived=arrived)
     return outcome

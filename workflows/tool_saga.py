@@ -174,6 +174,8 @@ class ToolSaga:
         self._catalog: CatalogPin | None = None
         self._pinning = asyncio.Lock()
         self._under_way: dict[str, GuardedCall] = {}
+        self._beginning = 0
+        self._is_over = False
         self._ledger = MergedLedger(self._ledgers)
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failed: list[str] = []
@@ -216,7 +218,8 @@ class ToolSaga:
         """
         if self.is_calling:
             raise misused(
-                f"{len(self._under_way)} calls of the saga are under way: wait for them, then "
+                f"{len(self._under_way) + self._beginning} calls of the saga are under way: wait "
+                "for them, then "
                 "continue as new with its state"
             )
         return self._state.model_copy(update={"ledger": self.ledger})
@@ -235,7 +238,7 @@ class ToolSaga:
     @property
     def is_calling(self) -> bool:
         """True while a call is under way."""
-        return bool(self._under_way)
+        return bool(self._under_way) or self._beginning > 0
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -281,10 +284,16 @@ class ToolSaga:
             asyncio.CancelledError: a cancel request arrived. A call that was sent is settled all
                 the same, and is in the ledger.
         """
-        if self._desk is None:
+        if self._desk is None or self._is_over:
             raise misused("calls are made inside of `async with ToolSaga(...) as saga`")
         leg_id = self._next_id(key)
-        pinned = await self._pinned()
+        self._beginning += 1  # the end of the block waits for it
+        try:
+            pinned = await self._pinned()
+        finally:
+            self._beginning -= 1
+        if self._is_over and not self._observed:
+            raise misused(f"{tool} was not called: an exception has ended the block of the saga")
         earlier = workflow.info().continued_run_id
         if self._observed and earlier and self._is_fresh:  # a run before may have had this id
             leg_id = f"{leg_id}-{earlier[:8]}"
@@ -544,9 +553,12 @@ class ToolSaga:
 
     async def _settle_all(self, error: BaseException | None) -> None:
         if error is not None:
+            self._is_over = True
             for task in self._tasks.values():
                 task.cancel()
-        await workflow.wait_condition(lambda: not self.is_calling)
+        while self.is_calling:
+            await workflow.wait_condition(lambda: not self.is_calling)
+        self._is_over = True
 
     async def _end(self, error: BaseException | None) -> None:
         work_for(self)

@@ -126,6 +126,24 @@ class Impatient:
 
 
 @workflow.defn
+class Hasty:
+    """A user's workflow whose block ends just after it began a call in a task of its own."""
+
+    @workflow.run
+    async def run(self, ends: str) -> dict[str, str]:
+        """Begin a booking, and leave the block."""
+        async with ToolSaga() as saga:
+            booking = asyncio.create_task(saga.call("book_flight"))
+            await asyncio.sleep(0)
+            if ends == "fails":
+                try:
+                    raise ApplicationError("the customer is gone", type="CustomerGone")
+                finally:
+                    booking.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return {o.tool: str(o.state) for o in saga.ledger.obligations}
+
+
+@workflow.defn
 class InHandler:
     """A user's workflow whose saga is in an update handler of its own."""
 
@@ -195,7 +213,7 @@ async def trips(workflow_env: WorkflowEnvironment, world: FakeWorld) -> AsyncIte
     async with Worker(
         workflow_env.client,
         task_queue=made.queue,
-        workflows=[*ALL_WORKFLOWS, Trip, Both, Impatient, InHandler],
+        workflows=[*ALL_WORKFLOWS, Trip, Both, Impatient, Hasty, InHandler],
         activities=world.activities(),
         workflow_runner=workflow_runner(),
         interceptors=[SagaRouting()],
@@ -242,6 +260,40 @@ async def test_any_exception_that_leaves_the_block_rolls_back(
     assert [o.tool for o in world.compensated()] == ["book_flight"]
     assert isinstance(failed.value.cause, ApplicationError)
     assert failed.value.cause.type == "CustomerGone"
+
+
+async def test_a_call_that_has_just_begun_ends_within_the_block(
+    trips: Trips, world: FakeWorld
+) -> None:
+    """A block without an exception waits for it; after one, it is never sent."""
+    well = await trips.env.client.execute_workflow(
+        Hasty.run, "well", id=uuid4().hex, task_queue=trips.queue
+    )
+    with pytest.raises(WorkflowFailureError) as failed:
+        await trips.env.client.execute_workflow(
+            Hasty.run, "fails", id=uuid4().hex, task_queue=trips.queue
+        )
+
+    assert well == {"book_flight": "committed"}
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.type == "CustomerGone"
+    assert world.subjects(names.INVOKE_TOOL) == ["book_flight"]
+
+
+async def test_a_call_without_its_own_grant_is_not_sent_by_the_rollback_either(
+    trips: Trips, world: FakeWorld
+) -> None:
+    """A worker that refuses it has sent nothing, so that nothing is unknown."""
+    refusal = ApplicationError("other arguments", type="GrantMissing", non_retryable=True)
+    world.answer("book_flight", refusal)
+
+    trip = await trips.start(Wanted(["book_flight"]))
+    with pytest.raises(WorkflowFailureError) as failed:
+        await trip.result()
+
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.details[0]["outcome"] == "rejected"
+    assert not world.compensated()
 
 
 async def test_a_cancel_request_rolls_back(trips: Trips, world: FakeWorld) -> None:

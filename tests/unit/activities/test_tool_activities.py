@@ -181,6 +181,7 @@ async def test_what_was_not_approved_is_never_sent(orders: Orders, change: dict[
     refused = await failure_of(orders.invoke(await orders.call(**change)))
 
     assert (refused.type, refused.non_retryable) == ("GrantMissing", True)
+    assert (await orders.invoke(await orders.call(**change), attempt=2)).kind == "unknown"
     assert orders.client.calls == []
 
 
