@@ -229,6 +229,8 @@ class ToolActivities:
             outcome = outcome.model_copy(update={"alone": True})
         if outcome.is_unproved and is_final:
             return kept_outcome(await answered.cleared_up(outcome))
+        if tool.effect is Effect.CANCEL and outcome.kind == "succeeded":
+            return kept_outcome(await answered.verified(outcome))
         is_refusal = outcome.kind == "rejected" and outcome.status is not None
         if tool.is_side_effect and is_refusal and earlier_may_have_arrived(call):
             settled = await answered.settled(outcome)

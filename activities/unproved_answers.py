@@ -1,4 +1,4 @@
-"""Answers that prove nothing about a call, cleared up by a probe as far as possible."""
+"""Answers that prove nothing about a call, and successes of cancels, checked by a probe."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,12 @@ from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.cancel_arguments import answered_inputs, cancel_arguments, probe_for
 from orchestrator.saga.contradictions import contradiction, ended_state, still_as_made
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe
+from orchestrator.saga.probe_answer import (
+    ProbeAnswer,
+    can_verify_gone,
+    own_names,
+    read_probe,
+)
 
 _SHOWN: Final = 200
 _LEAST_S: Final = 0.5
@@ -71,6 +76,37 @@ class AnsweredCall:
             if self._settles(outcome, said, question):
                 return self._proved(outcome, said)
         return outcome
+
+    async def verified(self, done: ToolOutcome) -> ToolOutcome:
+        """Return the outcome of a cancel that its provider answered with success.
+
+        The probe is repeated while it shows what was to be cancelled, as the cancel may show late.
+        If it still shows it in the end, or if the probe cannot be asked and the answer contradicts
+        itself, the outcome is unknown.
+        """
+        made = next(iter(self.call.named), None)
+        question = self._question() if made is None or made.verify_cancel else None
+        contract = question.made_by.compensation if question is not None else None
+        if question is not None and contract and can_verify_gone(self.catalog, contract):
+            said = await self._asked(question)
+            for pause in () if contract.then else _pauses():
+                if said is None or said.says != "held" or self._left_s < pause + _LEAST_S:
+                    break
+                await asyncio.sleep(pause)
+                said = await self._asked(question)
+            if said is not None and said.says == "gone":
+                return done
+            if said is not None and said.says == "held":
+                why = f"it says that it is done, but by {question.probe.name} it still stands"
+                return done.model_copy(update={"kind": "unknown", "reason": why})
+        if self.tool.success_when:
+            return done
+        response = made.response if made is not None else None
+        denied = still_as_made(response, done.body, self.call.arguments)
+        if denied is None:
+            return done
+        why = f"it is not believed: {denied}"
+        return done.model_copy(update={"kind": "unknown", "reason": why, "doubted": True})
 
     async def settled(self, refused: ToolOutcome) -> ToolOutcome | None:
         """Return the outcome of a refused call whose earlier attempt was unclear.
@@ -125,6 +161,8 @@ class AnsweredCall:
         """Return the probe to ask; None if there is none."""
         tool, arguments = self.tool, self.call.arguments
         if tool.effect is Effect.CANCEL:
+            for made in self.call.named:
+                arguments = {**made.cancel_inputs, **arguments}
             found = probe_for(self.catalog, tool, arguments)
             made_by = self.catalog.tools.get(tool.cancel_for or "")
             if found is None or made_by is None:

@@ -433,7 +433,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
             never_sent = isinstance(error.cause, ApplicationError) and (
                 error.cause.type == GrantMissing.__name__ and not call.may_have_arrived
             )
-            kind = "rejected" if never_sent else "unknown"
+            kind: OutcomeKind = "rejected" if never_sent else "unknown"
             return ToolOutcome(kind=kind, reason=first_words(error))
         arrived = call.may_have_arrived or not missing.nothing_sent
         return Postponed(missing, why_of(error), may_have_arrived=arrived)

@@ -149,6 +149,55 @@ async def test_a_cancel_of_ones_own_asks_nobody(desk: Desk) -> None:
     assert desk.client.called == ["cancel_order"] * 2
 
 
+STANDING = ToolOutcome(
+    kind="succeeded", status=200, body={**O1, "client_reference": "m.1-shop.1", "status": "placed"}
+)
+GONE = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
+BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
+
+
+@pytest.mark.parametrize(
+    ("found", "verifies", "answer", "kind"),
+    [
+        ([STANDING, GONE], True, CANCELLED, "succeeded"),
+        ([STANDING], True, CANCELLED, "unknown"),
+        ([BUSY], True, CANCELLED, "succeeded"),
+        ([BUSY], True, ToolOutcome(kind="succeeded", body={"status": "pending"}), "unknown"),
+        ([STANDING], False, CANCELLED, "succeeded"),
+        ([STANDING], False, ToolOutcome(kind="succeeded", body={"status": "pending"}), "unknown"),
+    ],
+    ids=[
+        "shows late",
+        "stands",
+        "unasked",
+        "unasked and pending",
+        "trusted",
+        "trusted and pending",
+    ],
+)
+async def test_a_cancel_of_ones_own_is_verified_as_a_rollbacks_is(
+    desk: Desk,
+    shop: Shop,
+    scripted: Any,
+    found: list[ToolOutcome],
+    verifies: bool,
+    answer: ToolOutcome,
+    kind: str,
+) -> None:
+    """A provider that answers 200 may have done nothing: its probe decides, if it can tell."""
+    desk.catalog = shop(can_verify_gone=True)
+    desk.client = scripted({"cancel_order": [answer], "find_order": found})
+    made = order().model_copy(update={"verify_cancel": verifies})
+    desk.hold(made)
+    prepared = await desk.prepare()
+    desk.hold(made, cancel=noted(O1))
+
+    sent = call_of(prepared).model_copy(update={"timeout_s": 1.5})
+
+    assert await desk.send(sent) == kind
+    assert ("find_order" in desk.client.called) is verifies
+
+
 @pytest.mark.parametrize(
     ("held", "arguments", "whose"),
     [
