@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field, JsonValue
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import (
@@ -81,6 +81,8 @@ with workflow.unsafe.imports_passed_through():
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,29}")
 _KEY: Final = re.compile(KEY_PATTERN)
+_FAILURES: Final = (FailureError, TimeoutError, asyncio.CancelledError)
+"""The exceptions that fail a workflow; any other fails its task, which is tried again."""
 _END: Final = "end"
 """The id of the question about an exception that leaves the block; calls have other ids."""
 _BEFORE: Final = "before"
@@ -538,6 +540,10 @@ class ToolSaga:
 
         Raises:
             ToolCallFailed: the outcome of a call is unknown, and all calls were rolled back.
+            ApplicationError: all calls were rolled back for an exception that Temporal does not
+                take for a failure, such as a KeyError. Retrying the workflow task until the code
+                is fixed would then find a rollback in the history that the fixed code never
+                starts.
         """
         if error is not None and not isinstance(error, WORK_FAILURES):
             return  # continue-as-new, or a worker that evicts the run: nothing has failed
@@ -550,6 +556,9 @@ class ToolSaga:
         _, cancelled_later = await finish_despite_cancel(self._end(error))
         if (cancelled or cancelled_later) and error is None and self._rolled_back is None:
             raise asyncio.CancelledError
+        if error is not None and self._rolled_back is not None and not isinstance(error, _FAILURES):
+            kind = type(error).__name__
+            raise ApplicationError(first_words(error), type=kind, non_retryable=True) from error
 
     async def _settle_all(self, error: BaseException | None) -> None:
         if error is not None:

@@ -321,14 +321,16 @@ class ToolClient:
         httpx's own timeouts do not serve, because they start again with every byte that arrives.
         """
         tool, loop = call.endpoint.tool, asyncio.get_running_loop()
-        checked_until = loop.time() + call.timeout_s + _CHECKED_WITHIN_S
+        until = loop.time() + call.timeout_s
         try:
             async with asyncio.timeout(_PLACED_WITHIN_S):
                 placement, personal = await self._place(catalog, call, needed)
+            if loop.time() >= until:  # nothing is sent after its deadline
+                raise TimeoutError
         except TimeoutError as late:
             raise StoreUnavailable("of this worker", "it has not answered in time") from late
         try:
-            async with asyncio.timeout(call.timeout_s):
+            async with asyncio.timeout_at(until):
                 answer, mask = await self._answered(call, placement, personal)
                 for pause_s in _TOKEN_PAUSES_S:
                     if answer.status != 401 or not call.tokens:
@@ -359,7 +361,7 @@ class ToolClient:
             answer,
             mask,
             has_key=call.idempotency_key is not None,
-            within_s=checked_until - loop.time(),
+            within_s=until + _CHECKED_WITHIN_S - loop.time(),
             is_checked=call.is_checked,
         )
         call.facts.outcome = outcome.kind

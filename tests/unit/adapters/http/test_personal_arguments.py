@@ -1,5 +1,7 @@
 """Personal values are pinned when a call is prepared, and revealed when it is sent."""
 
+import time
+
 import pytest
 
 from orchestrator.adapters.http.personal_arguments import (
@@ -7,11 +9,13 @@ from orchestrator.adapters.http.personal_arguments import (
     read_values,
     reveal_arguments,
 )
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import ArgumentsInvalid, PiiMissing
+from orchestrator.core.errors import ArgumentsInvalid, PiiMissing, StoreUnavailable
 from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
-from tests.fakes import MemoryPii, fake_tool
+from tests.fakes import MemoryPii, MemorySecrets, fake_tool
+from tests.unit.adapters.http.one_operation import answering, called, catalog_of
 
 
 def test_a_later_value_is_not_sent_for_an_earlier_one() -> None:
@@ -85,3 +89,20 @@ def test_handles_inside_of_objects_and_lists_are_revealed() -> None:
     revealed = reveal_arguments(tool, people, {Handle("pin"): "1984"})
 
     assert revealed == {"pin": [{"pin": 1984, "name": "Ada"}, {"note": "is 1984"}]}
+
+
+async def test_a_slow_vault_lets_nothing_leave_after_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time that reading its values takes is a part of the call's time."""
+    vault = MemoryPii({"name": "Ada"})
+    find = vault.current
+    monkeypatch.setattr(vault, "current", lambda field: time.sleep(0.3) or find(field))
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    body = {"content": {"application/json": {"schema": schema}}}
+    catalog = catalog_of({"x-orchet-pii-required": ["name"], "requestBody": body}, method="post")
+    http = answering()  # it would fail any request
+
+    async with ToolClient(secrets=MemorySecrets({}), pii=vault, http=http) as tools:
+        with pytest.raises(StoreUnavailable):
+            await called(tools, catalog, arguments={"name": "pii:name"}, timeout_s=0.2)
