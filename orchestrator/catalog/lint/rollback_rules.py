@@ -363,7 +363,7 @@ def reference_is_own(subject: Subject) -> Iterator[Problem]:
     if sent and compensation.probe is None and not any(map(is_own_reference, sent)):
         yield Problem(
             subject.pointer_to(ARGS),
-            f"{compensation.cancel.tool} finds a call whose answer was lost by "
+            f"a call whose answer was lost is parked: {compensation.cancel.tool} names only "
             f"{', '.join(sent)}, which others may share",
         )
 

@@ -726,7 +726,10 @@ def test_the_fees_of_all_cancels_of_a_batch_count() -> None:
 
 
 def test_values_that_others_may_share_cancel_nothing_unclear() -> None:
-    """Without a key and a probe, a table of that evening may be anybody's: a person looks."""
+    """Without a key and a probe, a table of that evening may be anybody's: a person looks.
+
+    The address of a PUT is the caller's.
+    """
     template = ToolCallTemplate(tool="cancel", arguments={"table": "$request.body#/table"})
     sent = (InputBinding(name="table", location="body", field="table"),)
     contract = {"compensation": Compensation(cancel=template), "bindings": sent}
@@ -736,6 +739,13 @@ def test_values_that_others_may_share_cancel_nothing_unclear() -> None:
     outcome, calls = played(catalog(book), lost, [])
 
     assert (outcome.state, calls) == ("parked", [])
+
+    put = (InputBinding(name="table", location="path", field="table"),)
+    placed = book.model_copy(update={"method": "PUT", "path": "/t/{table}", "bindings": put})
+    addressed = ToolCallTemplate(tool="cancel", arguments={"table": "$request.path.table"})
+    by_address = Compensation(cancel=addressed)
+    at_its_address = placed.model_copy(update={"compensation": by_address})
+    assert played(catalog(at_its_address), lost, [DONE])[0].state == "cancelled"
 
 
 @pytest.mark.parametrize("change", [{"verify_cancel": False}, {"arguments": {}}])
