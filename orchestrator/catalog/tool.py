@@ -232,6 +232,13 @@ class Tool(Record):
         )
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
+    @property
+    def address_inputs(self) -> tuple[str, ...]:
+        """The inputs with which the caller of a PUT chooses the address (RFC 9110, 9.3.4)."""
+        if self.method != "PUT":
+            return ()
+        return tuple(one.name for one in self.bindings if one.location == "path")
+
     def key_of(self, key: str) -> str | None:
         """Return an idempotency key in the form of this tool's provider; None without one."""
         return self.idempotency_key.written(key) if self.idempotency_key is not None else None

@@ -607,17 +607,15 @@ class _Attempt:
     def _names_the_call(self) -> bool:
         """Return True if the cancel identifies its call by the call's own reference or key.
 
-        So does the address of a PUT, at which its caller creates the resource (RFC 9110, section
-        9.3.4). Other values of the request may match the bookings of others: not finding them
-        proves nothing.
+        So does the address of a PUT. Other values of the request may match the bookings of others:
+        not finding them proves nothing.
         """
         known, cancelled = self.obligation, self._cancel_arguments(self.obligation).values()
         own = [known.arguments.get(name) for name in self.tool.reference_inputs]
         named = [value for value in (*own, known.idempotency_key) if value is not None]
-        placed = [one.name for one in self.tool.bindings if one.location == "path"]
-        is_at_its_address = self.tool.method == "PUT" and bool(placed)
+        address = self.tool.address_inputs
         return any(value in named for value in cancelled) or (
-            is_at_its_address and all(known.arguments.get(name) in cancelled for name in placed)
+            bool(address) and all(known.arguments.get(name) in cancelled for name in address)
         )
 
     def _may_be_void(self, obligation: Obligation) -> bool:

@@ -360,7 +360,10 @@ def reference_is_own(subject: Subject) -> Iterator[Problem]:
     if any(survives_ambiguity.check(subject)):
         # ORC047 reports the worse fault: the cancel cannot be called at all.
         return
-    if sent and compensation.probe is None and not any(map(is_own_reference, sent)):
+    is_named = any(map(is_own_reference, sent)) or (
+        bool(tool.address_inputs) and set(tool.address_inputs) <= set(sent)
+    )
+    if sent and compensation.probe is None and not is_named:
         yield Problem(
             subject.pointer_to(ARGS),
             f"a call whose answer was lost is parked: {compensation.cancel.tool} names only "
