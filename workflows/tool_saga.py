@@ -557,8 +557,9 @@ class ToolSaga:
         if (cancelled or cancelled_later) and error is None and self._rolled_back is None:
             raise asyncio.CancelledError
         if error is not None and self._rolled_back is not None and not isinstance(error, _FAILURES):
-            kind = type(error).__name__
-            raise ApplicationError(first_words(error), type=kind, non_retryable=True) from error
+            raise ApplicationError(
+                first_words(error), type=type(error).__name__, non_retryable=True
+            ) from error
 
     async def _settle_all(self, error: BaseException | None) -> None:
         if error is not None:
