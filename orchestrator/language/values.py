@@ -316,13 +316,7 @@ def _numbers(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 
 def _counted(
-    text: str,
-    start: int,
-    end: int,
-    number: Decimal,
-    language: str,
-    glued: str = "",
-    stop: int = 0,
+    text: str, start: int, end: int, number: Decimal, language: str, glued: str = "", stop: int = 0
 ) -> Found:
     """Return a number with the thing that it counts; a duration if that is a unit of time."""
     after = None if glued else _UNIT.match(text, end)

@@ -10,13 +10,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import (
-    GoalUnread,
-    ModelError,
-    ModelUnusable,
-    PlanInvalid,
-    UsageError,
-)
+from orchestrator.core.errors import GoalUnread, ModelError, ModelUnusable, PlanInvalid, UsageError
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.planning.models import (
     CHAINING,

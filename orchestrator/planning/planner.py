@@ -46,9 +46,7 @@ class PlannedStep(Record):
     decision: StepDecision
     usage: Usage | None = Field(default=None, description="None if no model was asked")
     dropped: tuple[Dropped, ...] = Field(
-        default=(),
-        max_length=MOST_DROPPED,
-        description="further wanted calls that are not made",
+        default=(), max_length=MOST_DROPPED, description="further wanted calls that are not made"
     )
     conversation: str = Field(
         default="", description="store key of the exchange that decided it; empty if none"

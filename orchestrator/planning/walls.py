@@ -11,13 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import OutsideWall, PlanError, PlanInvalid
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.planning.models import (
-    ANYBODY,
-    AgentProfile,
-    Colleague,
-    LegPlan,
-    MissionPlan,
-)
+from orchestrator.planning.models import ANYBODY, AgentProfile, Colleague, LegPlan, MissionPlan
 from orchestrator.planning.trimming import cut_text
 from orchestrator.saga.orders import Order
 

@@ -220,10 +220,7 @@ def _faults(workflow: WrittenWorkflow, inputs: JsonObject) -> Iterator[str]:
 
 
 def _agent_of(
-    workflow: WrittenWorkflow,
-    brief: GoalBrief,
-    catalog: Catalog,
-    agents: Sequence[AgentProfile],
+    workflow: WrittenWorkflow, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
 ) -> AgentProfile:
     """Return the first agent that may make every call of a workflow, or the one that it names."""
     steps = workflow.called_steps()
@@ -270,10 +267,7 @@ def agent_of_goal(
 def _limits(agent: AgentProfile) -> Limits:
     own = agent.limits
     return own.model_copy(
-        update={
-            "steps": own.steps or _MOST_STEPS,
-            "tool_calls": own.tool_calls or _MOST_STEPS,
-        }
+        update={"steps": own.steps or _MOST_STEPS, "tool_calls": own.tool_calls or _MOST_STEPS}
     )
 
 

@@ -157,10 +157,7 @@ class ReadAnswer:
 
 
 def read_answer(
-    answer: ModelResponse | None,
-    brief: GoalBrief,
-    catalog: Catalog,
-    agents: Sequence[AgentProfile],
+    answer: ModelResponse | None, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
 ) -> ReadAnswer:
     """Return the plan in a model's answer."""
     if answer is None:

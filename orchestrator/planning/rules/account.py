@@ -23,12 +23,7 @@ from orchestrator.planning.rules.clause import (
 )
 from orchestrator.planning.rules.fill import Span
 from orchestrator.planning.rules.parameters import Bound
-from orchestrator.planning.rules.tool_words import (
-    nouns_of,
-    unvalued_words,
-    verbs_meant,
-    vocabulary,
-)
+from orchestrator.planning.rules.tool_words import nouns_of, unvalued_words, verbs_meant, vocabulary
 
 _LISTS: Final = WordLists("rules")
 Order = Literal["least", "most"]

@@ -25,13 +25,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.rules.account import Account, Run
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of, value_for
-from orchestrator.planning.rules.choose import (
-    choose,
-    filtered,
-    keeps,
-    matches,
-    mismatches,
-)
+from orchestrator.planning.rules.choose import choose, filtered, keeps, matches, mismatches
 from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.endings import (
     ask_for,
@@ -44,10 +38,7 @@ from orchestrator.planning.rules.endings import (
 from orchestrator.planning.rules.fill import Draft
 from orchestrator.planning.rules.items import Item, goes_on, next_page, read_items, turning_inputs
 from orchestrator.planning.rules.parameters import TEXTS, Kind, Leaf, as_typed, tool_parameters
-from orchestrator.planning.rules.result_text import (
-    details,
-    done_phrase,
-)
+from orchestrator.planning.rules.result_text import details, done_phrase
 from orchestrator.planning.rules.split import Reading
 from orchestrator.planning.rules.target import refers_back
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
@@ -405,13 +396,7 @@ class Leg:
         return leaf.path == (named or feeders)[0]
 
     def _of_said(
-        self,
-        items: Sequence[Item],
-        leaf: Leaf,
-        draft: Draft,
-        said: Candidate,
-        *,
-        narrowed: bool,
+        self, items: Sequence[Item], leaf: Leaf, draft: Draft, said: Candidate, *, narrowed: bool
     ) -> list[Supplied]:
         """Return the item with the given id, or the id itself if the path takes it.
 

@@ -266,12 +266,7 @@ def _with_described_side(day: Parameter) -> Parameter:
 
 
 def read_parameter(
-    name: str,
-    schema: JsonObject,
-    root: JsonObject,
-    *,
-    required: bool,
-    parent: tuple[str, ...] = (),
+    name: str, schema: JsonObject, root: JsonObject, *, required: bool, parent: tuple[str, ...] = ()
 ) -> Parameter:
     """Return a property with its meaning."""
     resolved = resolve(schema, root)

@@ -19,13 +19,7 @@ from orchestrator.language.goal_clauses import begins_request, split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import (
-    STOP_WORDS,
-    WEAK_VERBS,
-    action_of,
-    is_any_change,
-    is_verb,
-)
+from orchestrator.language.words import STOP_WORDS, WEAK_VERBS, action_of, is_any_change, is_verb
 from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
