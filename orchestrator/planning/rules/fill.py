@@ -1,6 +1,6 @@
 """Fills the inputs of a tool with the values of a clause, by the meaning of each input."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import pairwise
@@ -504,8 +504,3 @@ def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:
             inner = node.setdefault(str(step), {})
             node = inner if isinstance(inner, dict) else {}
     node[str(path[-1])] = value
-
-
-def spans_of(drafts: Iterable[Draft]) -> list[Span]:
-    """Return the spans of the clause that several drafts use."""
-    return [span for draft in drafts for span in draft.used]

@@ -61,8 +61,7 @@ class RulePlanner:
     ) -> Reading | None:
         """Return the leg's clause, read for the tool of its order or the best forwarded read."""
         text, walls, now = context.leg_goal, (context.agent.wall,), context.now
-        resolved = ("back_reference",) if context.facts else ()
-        reader = Reader(catalog, context.inputs, now, walls, resolved)
+        reader = Reader(catalog, context.inputs, now, walls, is_resolved=bool(context.facts))
         for name in context.ordered_tools:
             if name in catalog.tools:
                 return reader.read(text, catalog.tools[name])
