@@ -150,7 +150,7 @@ def account_of(
     within = [*bounds, *(limit.span for limit in limits)]
     asked = tuple(one for one in triggers if not reading.covers(one, within))
     left = tuple(run for run in runs if run not in filters)
-    left += tuple(one for run in filters if (one := reading.joined_to(run)) is not None)
+    left += tuple(two for run in filters if (two := reading.joined_to(run)) is not None)
     return Account(superlative, limits, is_all, count, filters, left, asked)
 
 

@@ -11,7 +11,6 @@ from pydantic import JsonValue
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.models import (
@@ -23,10 +22,9 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.rules.account import Account, Run
+from orchestrator.planning.rules.account import Run
 from orchestrator.planning.rules.chain import Chain, is_offering, is_produced, needs_of, value_for
 from orchestrator.planning.rules.choose import choose, filtered, keeps, matches, mismatches
-from orchestrator.planning.rules.clause import Candidate
 from orchestrator.planning.rules.endings import (
     ask_for,
     ask_what_is_meant,
@@ -91,9 +89,13 @@ class Leg:
         try:
             if (unclear := ask_what_is_meant(self.reading, self.context.inputs)) is not None:
                 return unclear
-            if self._is_done_once:
-                return finish(self.reading, self._done(), self.context.output_schema)
-            return self._step(self._calls())
+            account, done = self.reading.account, self._done()
+            is_one = not account.is_all and (account.count or 1) == 1
+            if not (is_one and self.target.is_side_effect and done):  # whatever was chosen for it
+                for arguments, note in self._wanted(done):
+                    if (step := self._next(arguments, note)) is not None:
+                        return step
+            return finish(self.reading, done, self.context.output_schema)
         except _Unsaid as unsaid:
             return ask_for(unsaid.leaves, self.reading, self.context.inputs, self.catalog)
         except _Due as due:
@@ -101,38 +103,21 @@ class Leg:
                 return due.step
             return none_of_each(self.reading, self.context.observations) or due.step
 
-    def _step(self, calls: Sequence[tuple[JsonObject, str]]) -> StepDecision:
-        """Return the first call that has not been made, or the end of the leg after the last."""
-        changed = self._changed_by_people(calls)
-        for arguments, note in calls:
-            if changed and not any(self._all_seen(self.target, arguments)):
-                changed -= 1
-                continue
-            step = self._next(arguments, note)
-            if step is not None:
-                return step
-        return finish(self.reading, self._done(), self.context.output_schema)
-
-    @property
-    def _is_done_once(self) -> bool:
-        """True if the one ordered effect stands, whatever was chosen for it."""
-        account = self.reading.account
-        is_one = not account.is_all and (account.count or 1) == 1
-        return is_one and self.target.is_side_effect and bool(self._done())
-
-    def _changed_by_people(self, calls: Sequence[tuple[JsonObject, str]]) -> int:
-        """Return how many effects have arguments that no call wants, as people amended them."""
+    def _wanted(self, done: Sequence[Observation]) -> list[tuple[JsonObject, str]]:
+        """Return the requested calls, without as many open ones as people have amended."""
+        calls = self._calls()
         wanted = {_essential(self.target, arguments) for arguments, _ in calls}
-        return sum(
+        amended = sum(
             seen.side_effect and _essential(self.target, seen.arguments) not in wanted
-            for seen in self._done()
+            for seen in done
         )
+        open_calls = [one for one in calls if not any(self._all_seen(self.target, one[0]))]
+        return [one for one in calls if one not in open_calls[:amended]]
 
     def _done(self) -> list[Observation]:
         """Return the calls of the target that succeeded."""
-        name = self.target.name
         seen = self.context.observations
-        return [one for one in seen if one.tool == name and one.outcome == "succeeded"]
+        return [o for o in seen if o.tool == self.target.name and o.outcome == "succeeded"]
 
     # -- calls ------------------------------------------------------------------------------------
 
@@ -146,47 +131,34 @@ class Leg:
             if missing:
                 raise _Unsaid(*((self.target, leaf) for leaf in missing))
             if self.target.is_side_effect:
-                self._compare(one, filled)
+                for run in self._shared_filters if one.items and self._shares_filters else ():
+                    if not any(matches(item, run) for item in one.items):
+                        raise _Due(GiveUp(reason=f"nothing that was found is called {run.text!r}"))
+                for item in one.items:
+                    wrong = mismatches(self.reading.chain.drafts, item, filled)
+                    if wrong is not None and not set(wrong.fields) <= set(self.context.inputs):
+                        raise _Due(wrong)
             calls.append(({**filled.arguments, **listed}, one.note))
         return calls
 
     def _listed_spending(self, draft: Draft) -> JsonObject:
-        """Return a list of amounts, one per paid item, if the clause names none."""
+        """Return a list of amounts, one per earlier leg that paid, if the clause names none."""
         open_leaves = [leaf for leaf in draft.missing if leaf.path[1:2] == (0,)]
         names = {leaf.name for leaf in open_leaves}
-        amounts = [leaf for leaf in open_leaves if leaf.parameter.kind is Kind.AMOUNT]
-        if len(names) != 1 or not amounts:
-            return {}
+        is_spending = any(leaf.parameter.kind is Kind.AMOUNT for leaf in open_leaves)
         made: list[JsonValue] = []
-        for phrase, price in self._paid:
+        for tool, fact in self._made() if is_spending and len(names) == 1 else ():
+            price = fact.price or charged_price(tool, fact.arguments, fact.body)
+            if price is None:
+                continue
+            given = {Kind.AMOUNT: (*as_typed(str(price.amount)),), Kind.CURRENCY: (price.currency,)}
             row: JsonObject = {}
             for leaf in open_leaves:
-                texts = (phrase, *as_typed(str(price.amount)), price.currency)
-                kinds = {Kind.AMOUNT: texts[1:-1], Kind.CURRENCY: texts[-1:]}
-                given = kinds.get(leaf.parameter.kind, texts[:1])
-                row[str(leaf.path[-1])] = leaf.parameter.first_accepted(*given)
+                texts = given.get(leaf.parameter.kind, (done_phrase(tool),))
+                row[str(leaf.path[-1])] = leaf.parameter.first_accepted(*texts)
             if None not in row.values():
                 made.append(row)
         return {names.pop(): made} if made else {}
-
-    @cached_property
-    def _paid(self) -> list[tuple[str, Money]]:
-        """Return the consequences of earlier legs that cost something, with their prices."""
-        prices = (
-            (done_phrase(tool), fact.price or charged_price(tool, fact.arguments, fact.body))
-            for tool, fact in self._made()
-        )
-        return [(phrase, price) for phrase, price in prices if price is not None]
-
-    def _compare(self, supplied: Supplied, draft: Draft) -> None:
-        """Ask, or end the leg, if the chosen item contradicts the clause."""
-        for run in self._shared_filters if supplied.items and self._shares_filters else ():
-            if not any(matches(item, run) for item in supplied.items):
-                raise _Due(GiveUp(reason=f"nothing that was found is called {run.text!r}"))
-        for item in supplied.items:
-            wrong = mismatches(self.reading.chain.drafts, item, draft)
-            if wrong is not None and not set(wrong.fields) <= set(self.context.inputs):
-                raise _Due(wrong)
 
     @property
     def _shares_filters(self) -> bool:
@@ -209,7 +181,12 @@ class Leg:
             if any(leaf.path in one.values for one in found):
                 continue
             try:
-                found = _crossed(found, self._supplies(leaf, chain))
+                more = self._supplies(leaf, chain)
+                found = [
+                    Supplied({**a.values, **b.values}, (*a.items, *b.items), b.note or a.note)
+                    for a in found
+                    for b in more
+                ]
             except _Unsaid as missing:
                 unsaid += missing.leaves
         if unsaid:
@@ -231,7 +208,10 @@ class Leg:
         raise _Unsaid((chain.tool, leaf))
 
     def _from_answers(self, leaf: Leaf, chain: Chain) -> list[Supplied]:
-        """Return the values for an input from the answers of its feeding tool."""
+        """Return the values for an input from the answers of its feeding tool.
+
+        Without an answer, the feeding tool's call is the due step.
+        """
         if own := self._items_of_facts(leaf):
             try:
                 return self._chosen(own, leaf, chain.draft, chain.tool, {}, offers=False)
@@ -239,33 +219,30 @@ class Leg:
                 if refers_back(self.reading.clause):
                     raise  # "it" is one of these, and no search would find it
         feeder = chain.feeders[leaf.path]
-        seen = self._asked(feeder)
-        if seen.outcome != "succeeded":
-            raise _Due(GiveUp(reason=f"{feeder.tool.name} failed: {seen.error or seen.outcome}"))
+        tool, draft = feeder.tool, _with(feeder.draft, self._supplied(feeder)[0].values)
+        if draft.missing:
+            raise _Unsaid(*((tool, missing) for missing in draft.missing))
+        arguments = draft.arguments
+        tried = [*self._all_seen(tool, arguments)]
+        done = [one for one in tried if one.outcome == "succeeded"]
+        if not tried:
+            raise _Due(self._call(tool, arguments, ""))
+        if not done and tried[-1].outcome == "unknown" and len(tried) < 2:
+            raise _Due(self._call(tool, arguments, "the last attempt got no answer"))
+        if (page := self._next_page(tool, arguments)) is not None:
+            raise _Due(page)
+        if not done:
+            failed = tried[-1]
+            raise _Due(GiveUp(reason=f"{tool.name} failed: {failed.error or failed.outcome}"))
+        asked = done[-1].arguments
         items = [
             item
-            for page in self._pages(feeder.tool, seen.arguments)
-            for item in read_items(page.body, tool=feeder.tool, asked=page.arguments)
+            for page in self._pages(tool, asked)
+            for item in read_items(page.body, tool=tool, asked=page.arguments)
             if value_for(item, leaf) is not None
         ]
-        offers, asked = is_offering(feeder.tool, chain.tool), seen.arguments
-        return self._chosen(items, leaf, chain.draft, feeder.tool, asked, offers=offers)
-
-    def _asked(self, feeder: Chain) -> Observation:
-        """Return the answer of a feeding tool; without one, its call is the due step."""
-        draft = _with(feeder.draft, self._supplied(feeder)[0].values)
-        if draft.missing:
-            raise _Unsaid(*((feeder.tool, leaf) for leaf in draft.missing))
-        arguments = draft.arguments
-        found = [*self._all_seen(feeder.tool, arguments)]
-        done = [one for one in found if one.outcome == "succeeded"]
-        if not found:
-            raise _Due(self._call(feeder.tool, arguments, ""))
-        if not done and found[-1].outcome == "unknown" and len(found) < 2:
-            raise _Due(self._call(feeder.tool, arguments, "the last attempt got no answer"))
-        if (page := self._next_page(feeder.tool, arguments)) is not None:
-            raise _Due(page)
-        return (done or found)[-1]
+        offers = is_offering(tool, chain.tool)
+        return self._chosen(items, leaf, chain.draft, tool, asked, offers=offers)
 
     def _pages(self, tool: Tool, arguments: JsonObject) -> list[Observation]:
         """Return the answers to the last form of a call, one for each page of its list."""
@@ -288,15 +265,6 @@ class Leg:
             return None
         return self._call(tool, wanted, "the next page")
 
-    def _unread(self, tool: Tool, arguments: JsonObject) -> str:
-        """Return a sentence if a list goes on after the pages read, or may do so; else ''."""
-        pages = self._pages(tool, arguments)
-        is_certain = bool(pages) and goes_on(pages[-1].body)
-        if not is_certain and not (len(pages) == 1 and turning_inputs(tool)):
-            return ""
-        read = "only its first page was" if len(pages) == 1 else f"{len(pages)} pages were"
-        return f" ({tool.name} {'lists' if is_certain else 'may list'} more, of which {read} read)"
-
     def _chosen(
         self,
         items: Sequence[Item],
@@ -309,25 +277,31 @@ class Leg:
     ) -> list[Supplied]:
         """Return the intended items of those found; a given id is never replaced."""
         consumer, is_answered = draft.tool, leaf.name in self.context.inputs
-        said = draft.said.get(leaf.path)
-        if said is not None:
-            narrowed = self._is_narrowed(producer, asked, said)
-            return self._of_said(items, leaf, draft, said, narrowed=narrowed)
-        if offers and (refused := self._refused(consumer)):
-            gone = [seen.arguments.get(leaf.name) for seen in refused]
-            items = [i for i in items if _values(i, leaf, draft).get(leaf.path) not in gone]
-            hint = refused[-1].hint if refused[-1].sent_back else ""
-            if items and hint and not is_answered:
-                why = f"the rules do not carry out {hint[:120]!r}"
-                raise _Due(which(items, why, leaf, consumer))
-            if not items:
-                why = refused[-1].error or "it was refused"
-                if self._is_searched_again(producer, refused[-1]):
-                    raise _Due(self._call(producer, asked, f"searched again: {why}"))
-                raise _Due(GiveUp(reason=f"{why}; nothing else fits"))
-        account = self._account_for(items, leaf, producer, consumer, asked, offers=offers)
-        unread, pages = self._unread(producer, asked), self._pages(producer, asked)
-        if account.is_all and consumer.is_side_effect and pages and goes_on(pages[-1].body):
+        if leaf.path in draft.said:
+            return self._of_said(items, leaf, draft, producer, asked)
+        if offers:
+            items = self._still_offered(items, leaf, draft, producer, asked)
+        account, pages = self.reading.account, self._pages(producer, asked)
+        if self._shares_filters:
+            filters = self._shared_filters
+            fitting = [run for run in filters if any(matches(i, run) for i in items)]
+            account = replace(account, filters=tuple(fitting))
+        for parameter in (
+            tool_parameters(producer) if consumer.is_side_effect and not offers else ()
+        ):
+            text = asked.get(parameter.name)
+            if parameter.kind is Kind.QUERY and isinstance(text, str):
+                # A search also finds merely similar items.
+                run = Run(text, (0, 0), tuple(content_stems(text)), "")
+                account = replace(account, filters=(*account.filters, run))
+        if not self._is_counted(leaf, consumer):
+            account = replace(account, is_all="", count=None)
+        unread, continues = "", bool(pages) and goes_on(pages[-1].body)
+        if continues or (len(pages) == 1 and turning_inputs(producer)):
+            read = "only its first page was" if len(pages) == 1 else f"{len(pages)} pages were"
+            lists = "lists" if continues else "may list"
+            unread = f" ({producer.name} {lists} more, of which {read} read)"
+        if account.is_all and consumer.is_side_effect and continues:
             raise _Due(GiveUp(reason=f"{account.is_all!r} cannot be done whole{unread}"))
         choice = choose(
             items,
@@ -343,47 +317,40 @@ class Leg:
             return [Supplied(_values(item, leaf, draft), (item,), choice.note) for item in taken]
         if choice.asks and not is_answered:
             raise _Due(which(choice.asks, f"{choice.why}{unread}", leaf, consumer))
-        raise _Due(GiveUp(reason=f"{choice.why or _found_nothing(producer)}{unread}"))
+        why = choice.why or f"{producer.name} found nothing that fits the request"
+        raise _Due(GiveUp(reason=f"{why}{unread}"))
 
-    def _account_for(
-        self,
-        items: Sequence[Item],
-        leaf: Leaf,
-        producer: Tool,
-        consumer: Tool,
-        asked: JsonObject,
-        *,
-        offers: bool,
-    ) -> Account:
-        """Return the account of the clause for the items that an input takes."""
-        account = self.reading.account
-        if self._shares_filters:
-            filters = self._shared_filters
-            fitting = [run for run in filters if any(matches(i, run) for i in items)]
-            account = replace(account, filters=tuple(fitting))
-        if consumer.is_side_effect and not offers:
-            account = replace(account, filters=(*account.filters, *_queries(producer, asked)))
-        if not self._is_counted(leaf, consumer):
-            account = replace(account, is_all="", count=None)
-        return account
+    def _still_offered(
+        self, items: Sequence[Item], leaf: Leaf, draft: Draft, producer: Tool, asked: JsonObject
+    ) -> Sequence[Item]:
+        """Return the offers that neither a person nor the provider has refused.
 
-    def _refused(self, tool: Tool) -> list[Observation]:
-        """Return the calls that a person or the provider refused; none is proposed again."""
-        return [
-            seen
-            for seen in self.context.observations
-            if seen.tool == tool.name
-            and (seen.outcome == "rejected" or (seen.outcome == "refused" and seen.refused_by))
-        ]
-
-    def _is_searched_again(self, producer: Tool, refused: Observation) -> bool:
-        """Return True if a provider refused the last found item and may have new offers.
-
-        Only a few times, as the provider may refuse for another reason.
+        Without any, the search is due again if the provider refused the last one and may have new
+        offers: only a few times, as the provider may refuse for another reason.
         """
-        searches = [one for one in self.context.observations if one.tool == producer.name]
-        is_older = bool(searches) and searches[-1].step < refused.step
-        return is_older and refused.outcome == "rejected" and len(searches) < _MOST_SEARCHES
+        seen, consumer = self.context.observations, draft.tool
+        refused = [
+            one
+            for one in seen
+            if one.tool == consumer.name
+            and (one.outcome == "rejected" or (one.outcome == "refused" and one.refused_by))
+        ]
+        if not refused:
+            return items
+        last, gone = refused[-1], [one.arguments.get(leaf.name) for one in refused]
+        items = [i for i in items if _values(i, leaf, draft).get(leaf.path) not in gone]
+        hint = last.hint if last.sent_back else ""
+        if items and hint and leaf.name not in self.context.inputs:
+            why = f"the rules do not carry out {hint[:120]!r}"
+            raise _Due(which(items, why, leaf, consumer))
+        if items:
+            return items
+        why = last.error or "it was refused"
+        searches = [one for one in seen if one.tool == producer.name]
+        is_older = bool(searches) and searches[-1].step < last.step
+        if is_older and last.outcome == "rejected" and len(searches) < _MOST_SEARCHES:
+            raise _Due(self._call(producer, asked, f"searched again: {why}"))
+        raise _Due(GiveUp(reason=f"{why}; nothing else fits"))
 
     def _is_counted(self, leaf: Leaf, consumer: Tool) -> bool:
         """Return True if "all" or a number applies to the items that an input takes."""
@@ -396,49 +363,40 @@ class Leg:
         return leaf.path == (named or feeders)[0]
 
     def _of_said(
-        self, items: Sequence[Item], leaf: Leaf, draft: Draft, said: Candidate, *, narrowed: bool
+        self, items: Sequence[Item], leaf: Leaf, draft: Draft, producer: Tool, asked: JsonObject
     ) -> list[Supplied]:
-        """Return the item with the given id, or the id itself if the path takes it.
-
-        A search that the clause narrowed shows that the id is none of what was meant.
-        """
+        """Return the item with the given id, or the id itself if the path takes it."""
+        said, account = draft.said[leaf.path], self.reading.account
         run = Run(said.text, (said.start, said.end), (), "", said)
         found = [item for item in items if matches(item, run)]
         # Pages of a list may repeat an item.
         named = [*{json.dumps(value_for(item, leaf)): item for item in found}.values()]
-        if len(named) == 1:
-            if (why := self._differs(named[0], said)) and leaf.name not in self.context.inputs:
-                raise _Due(which(named, why, leaf, draft.tool))
-            return [Supplied(_values(named[0], leaf, draft), (named[0],))]
-        if named:
+        if len(named) > 1:
             raise _Due(which(named, "several are called so", leaf, draft.tool))
+        if named:
+            item, wrong = named[0], []
+            if self.target.is_side_effect and not self._shares_filters:
+                rest = [run for run in account.filters if not said.overlaps([run.span])]
+                wrong = [repr(run.text) for run in rest if not matches(item, run)]
+                wrong += [repr(one.text) for one in account.limits if not keeps(item, one)]
+            if wrong and leaf.name not in self.context.inputs:
+                why = f"{said.text!r} is not {', '.join(wrong)}"
+                raise _Due(which(named, why, leaf, draft.tool))
+            return [Supplied(_values(item, leaf, draft), (item,))]
         ids = [c for c in draft.said.values() if c.kind in ("id", "number", "name")]
-        filters = self.reading.account.filters
-        rest = [run for run in filters if not any(one.overlaps([run.span]) for one in ids)]
+        rest = [run for run in account.filters if not any(one.overlaps([run.span]) for one in ids)]
         if rest and draft.tool.is_side_effect:
             raise _Due(GiveUp(reason=f"nothing tells whether {said.text!r} is {rest[0].text!r}"))
+        # A search by other words of the clause shows that the id is none of what was meant.
+        searches = [one.said for one in self.reading.chain.drafts if one.tool is producer]
+        words = {str(path[0]): one.text for by in searches for path, one in by.items()}
+        narrowed = any(
+            words.get(name, said.text) != said.text and not is_in_path(producer, name)
+            for name in asked
+        )
         if not narrowed and (is_in_path(draft.tool, leaf.name) or not items):
             return [Supplied({leaf.path: draft.found[leaf.path]})]
         raise _Due(GiveUp(reason=f"nothing that was found is called {said.text!r}"))
-
-    def _is_narrowed(self, producer: Tool, asked: JsonObject, said: Candidate) -> bool:
-        """Return True if a search had other words of the clause than the id and its path's."""
-        drafts = [one for one in self.reading.chain.drafts if one.tool is producer]
-        used = {str(path[0]): one for draft in drafts for path, one in draft.said.items()}
-        return any(
-            name in used and not is_in_path(producer, name) and used[name].text != said.text
-            for name in asked
-        )
-
-    def _differs(self, item: Item, said: Candidate) -> str:
-        """Return how the item with the given id contradicts the rest of the clause; '' if not."""
-        if not self.target.is_side_effect or self._shares_filters:
-            return ""
-        account = self.reading.account
-        rest = [run for run in account.filters if not said.overlaps([run.span])]
-        wrong = [repr(run.text) for run in rest if not matches(item, run)]
-        wrong += [repr(one.text) for one in account.limits if not keeps(item, one)]
-        return f"{said.text!r} is not {', '.join(wrong)}" if wrong else ""
 
     # -- facts ------------------------------------------------------------------------------------
 
@@ -519,22 +477,6 @@ def _with(draft: Draft, values: Mapping[tuple[str | int, ...], JsonValue]) -> Dr
     return made
 
 
-def _queries(tool: Tool, asked: JsonObject) -> Iterator[Run]:
-    """Yield the texts of a search, which also finds merely similar items."""
-    for parameter in tool_parameters(tool):
-        text = asked.get(parameter.name)
-        if parameter.kind is Kind.QUERY and isinstance(text, str):
-            yield Run(text, (0, 0), tuple(content_stems(text)), "")
-
-
-def _crossed(found: Sequence[Supplied], more: Sequence[Supplied]) -> list[Supplied]:
-    return [
-        Supplied({**one.values, **other.values}, (*one.items, *other.items), other.note or one.note)
-        for one in found
-        for other in more
-    ]
-
-
 def _values(item: Item, leaf: Leaf, draft: Draft) -> dict[tuple[str | int, ...], JsonValue]:
     """Return the values of an item for the input looked up, and for other open inputs."""
     found: dict[tuple[str | int, ...], JsonValue] = {}
@@ -546,10 +488,6 @@ def _values(item: Item, leaf: Leaf, draft: Draft) -> dict[tuple[str | int, ...],
         if value is not None:
             found[other.path] = value
     return found
-
-
-def _found_nothing(tool: Tool) -> str:
-    return f"{tool.name} found nothing that fits the request"
 
 
 def _essential(tool: Tool, arguments: JsonObject) -> str:
