@@ -23,8 +23,8 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.rules.endings import table_of
 from orchestrator.planning.rules.items import read_items
-from orchestrator.planning.rules.result_text import table_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.orders import Order

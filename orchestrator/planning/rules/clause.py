@@ -118,7 +118,12 @@ class Clause:
     def candidates(self) -> tuple[Candidate, ...]:
         """The typed values, then phrases, the object of the verb and texts to pass on."""
         typed = [self._typed(value) for value in self.values]
-        found = [*typed, *self._called(), *self._moments(typed), *self._phrases(typed)]
+        called = [
+            replace(run, kind="called", cue=word.lower, cue_start=word.start)
+            for number, word in enumerate(self.words)
+            if word.lower in CALLED and (run := self.run_at(number + 1)) is not None
+        ]
+        found = [*typed, *called, *self._moments(typed), *self._phrases(typed)]
         return tuple([*found, *self._objects(typed), *self._texts(typed)])
 
     def of_kind(self, *kinds: str) -> list[Candidate]:
@@ -184,7 +189,12 @@ class Clause:
         last, after = self.before(value.start, skipping=ARTICLES), self.after(value.end)
         if last is not None and _BREAK.search(self.text[last.end : value.start]):
             last = None
-        around = self._around(value, after)
+        around = (0, 0)
+        if value.kind == "number" and after is not None:
+            if after.stem in _COUNTED and after.start - value.end <= 2:
+                around = (value.end, after.end)
+        elif value.kind == "amount" and (bound := self.bound_of(value)) is not None:
+            around = (bound[1], value.start)
         if after is not None and _BREAK.search(self.text[value.end : after.start]):
             after = None
         is_cue = last is not None and last.lower in LEADS | CALLED | SAYING
@@ -205,18 +215,6 @@ class Clause:
             readings=value.readings,
             around=around,
         )
-
-    def _around(self, value: Value, after: Word | None) -> tuple[int, int]:
-        if value.kind == "number" and after is not None:
-            is_counted = after.stem in _COUNTED and after.start - value.end <= 2
-            return (value.end, after.end) if is_counted else (0, 0)
-        bound = self.bound_of(value) if value.kind == "amount" else None
-        return (bound[1], value.start) if bound is not None else (0, 0)
-
-    def _called(self) -> Iterator[Candidate]:
-        for number, word in enumerate(self.words):
-            if word.lower in CALLED and (run := self.run_at(number + 1)) is not None:
-                yield replace(run, kind="called", cue=word.lower, cue_start=word.start)
 
     def _moments(self, typed: list[Candidate]) -> Iterator[Candidate]:
         """Yield each day with an adjacent time as one moment."""

@@ -28,6 +28,8 @@ from orchestrator.planning.rules.choose import choose, filtered, keeps, matches,
 from orchestrator.planning.rules.endings import (
     ask_for,
     ask_what_is_meant,
+    details,
+    done_phrase,
     finish,
     none_of_each,
     stopped_by,
@@ -36,7 +38,6 @@ from orchestrator.planning.rules.endings import (
 from orchestrator.planning.rules.fill import Draft
 from orchestrator.planning.rules.items import Item, goes_on, next_page, read_items, turning_inputs
 from orchestrator.planning.rules.parameters import TEXTS, Kind, Leaf, as_typed, tool_parameters
-from orchestrator.planning.rules.result_text import details, done_phrase
 from orchestrator.planning.rules.split import Reading
 from orchestrator.planning.rules.target import refers_back
 from orchestrator.planning.rules.tool_words import id_nouns, is_in_path
