@@ -152,12 +152,9 @@ def begins_request(
         return False
     verb, mark, _ = word.group().lower().replace("\u2019", "'").partition("'")
     if verb in QUESTION_WORDS:
-        return _asks(
-            verb,
-            rest[len(verb) :] if mark else rest[word.end() :],
-            was_lead=rest != text,
-            after_comma=after_comma,
-        )
+        # ", which is in Rome" is a mere relative clause.
+        is_relative = after_comma and rest == text and verb in _RELATIVE
+        return not is_relative and _ASKED.match(rest, len(verb) if mark else word.end()) is not None
     if verb not in verbs and not is_verb(verb):
         is_plain = word.group().islower() and verb not in STOP_WORDS and not verb.endswith("ing")
         done_to = _ACTS_ON if after_but and verb not in _PREPOSITIONS else _DONE_TO
@@ -172,13 +169,6 @@ _ACTS_ON: Final = re.compile(r"\s+(?:(?i:the|my|our|his|her|their|it|them|him|us
 _PREPOSITIONS: Final = WordLists("rules").word_set("leads")
 _ASKED: Final = re.compile(r"['\u2019]s\b|\s+\w+\s+\w")
 _RELATIVE: Final = frozenset({"which", "who", "whom", "whose", "where", "when"})
-
-
-def _asks(word: str, rest: str, *, was_lead: bool, after_comma: bool) -> bool:
-    """Return True if a question word opens no mere relative clause: ", which is in Rome"."""
-    if after_comma and not was_lead and word in _RELATIVE:
-        return False
-    return _ASKED.match(rest) is not None
 
 
 def without_lead(clause: str) -> str:
