@@ -19,7 +19,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.items import read_items
-from orchestrator.planning.rules.next_step import Leg
+from orchestrator.planning.rules.rule_planner import Leg
 from orchestrator.planning.rules.split import Reader, Reading
 from orchestrator.routing.router import Router
 from tests.refusals import raises_code
