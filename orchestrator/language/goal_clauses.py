@@ -40,7 +40,6 @@ _LEAD: Final = re.compile(
 
 
 def _phrases(key: str) -> str:
-    """Return a pattern of the phrases of a list."""
     return "|".join(r"\s+".join(line.split()) for line in _LISTS.lines(key))
 
 
@@ -96,7 +95,6 @@ def split_goal(
 
 
 def _begin(goal: str, at: int) -> int:
-    """Return where the next clause starts, after a bullet and introductory words."""
     while match := _BULLET.match(goal, at) or _LEAD.match(goal, at):
         if match.end() >= len(goal):
             break
@@ -118,7 +116,6 @@ def _splits(
     verbs: Collection[str],
     is_other: Callable[[str, str], bool] | None,
 ) -> bool:
-    """Return True if a new request begins after a boundary."""
     if match["strong"] is not None:
         return bool(before.strip()) and not _ABBREVIATED.search(f"{before[-20:]}{match.group()}")
     begun = without_lead(before[:_LOOKED_AT])

@@ -152,7 +152,6 @@ _CURRENCY: Final = re.compile(r"\s*([^\W\d_]+(?:[ -][^\W\d_]+){0,3})")
 
 @cache
 def _uses_comma(language: str) -> bool:
-    """Return True if a language writes decimals with a comma."""
     if language == ENGLISH:
         return False
     from babel import UnknownLocaleError

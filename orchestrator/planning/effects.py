@@ -223,5 +223,4 @@ def foreign_ids(summary: str, context: StepContext) -> tuple[str, ...]:
 
 
 def _is_amount(text: str, known: str) -> bool:
-    """Return True for a currency and a number of an answer that are written as one word."""
     return bool(_AMOUNT.fullmatch(text)) and text.strip(ascii_uppercase) in known

@@ -96,7 +96,6 @@ def _together(calls: Sequence[CallTool]) -> StepDecision:
 
 
 def _waits(done: StepDecision) -> str:
-    """Return why nothing else is done in the same step."""
     match done:
         case CallTool(tool=tool):
             what = f"{tool} goes alone, for it does more than read"

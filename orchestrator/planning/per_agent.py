@@ -220,7 +220,6 @@ class PerAgentPlanner:
         return next(filter(self._finds_alone, free or able), None)
 
     def _finds_alone(self, agent: AgentProfile) -> bool:
-        """Return True if its planner can find tools that the words of a goal do not name."""
         return asks_model(agent, self._default) or agent.planner not in (None, CHAINING)
 
 
@@ -265,7 +264,6 @@ def own_planners(agents: Iterable[AgentProfile]) -> tuple[str, ...]:
 
 
 def _one_leg(brief: GoalBrief, agent: AgentProfile, origin: PlanOrigin) -> MissionPlan:
-    """Return the plan that gives the whole goal to one agent."""
     leg = LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent)
     return MissionPlan(legs=(leg,), made_by=origin.model_copy(update={"planner": "one leg"}))
 

@@ -272,7 +272,6 @@ def only_reads(tool: Tool) -> bool:
 
 
 def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
-    """Return True if the tool is in every prompt of this agent."""
     tool = catalog.tools.get(name)
     if tool is None or tool.load_policy != "core":
         return False

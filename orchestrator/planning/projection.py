@@ -126,7 +126,6 @@ class _Projection:
 
 
 def _names_something(schema: JsonObject) -> bool:
-    """Return True if a schema names the keys of its objects, or describes all their values."""
     return any(schema.get(keyword) for keyword in _NAMING)
 
 

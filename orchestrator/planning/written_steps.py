@@ -176,7 +176,6 @@ def _answer(seen: Observation) -> StepAnswer:
 
 
 def _orders_of(workflow: WrittenWorkflow, only: str = "") -> Iterator[Order]:
-    """Yield an order for each consequence of a workflow, each conditional on being reached."""
     for path, step in workflow.paths():
         for tool in step.tools if step.is_consequence and only in ("", path) else ():
             yield Order(
@@ -193,7 +192,6 @@ def _reached(path: str) -> str:
 
 
 def _headers_read(workflow: WrittenWorkflow) -> tuple[str, ...]:
-    """Return the names of headers that expressions of a workflow read, in lower case."""
     found = {name.lower() for name in _HEADER.findall(workflow.model_dump_json())}
     return (*_ALWAYS_READ, *sorted(found.difference(_ALWAYS_READ)))
 
@@ -247,7 +245,6 @@ def _agent_of(
 
 
 def _check_goal(step: WrittenStep, catalog: Catalog, agents: Sequence[AgentProfile]) -> None:
-    """Refuse the goal of a step whose agent is unknown, or may not have the effects of it."""
     tools = [catalog.tool(name) for name in step.orders]
     if (agents or step.agent) and agent_of_goal(step.agent, tools, agents) is None:
         known = ", ".join(one.name for one in agents) or "none"

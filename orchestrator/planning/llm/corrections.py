@@ -155,7 +155,6 @@ def _repeats(decision: CallTool, tool: Tool, context: StepContext, catalog: Cata
 
 
 def _is_same(tool: Tool, wanted: CallTool, seen: Observation) -> bool:
-    """Return True if a call of this leg has the same essential arguments."""
     both = (essential_arguments(tool, one.arguments) for one in (wanted, seen))
     return seen.tool == tool.name and len({canonical_text(one) for one in both}) == 1
 

@@ -213,7 +213,6 @@ class LlmPlanner:
 
 
 def _shown(context: StepContext, catalog: Catalog) -> StepContext:
-    """Return the context of a step in the form that a model sees."""
     return with_remedies(shown_to_models(context, catalog), catalog)
 
 

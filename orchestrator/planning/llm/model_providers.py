@@ -175,7 +175,6 @@ def redacted(text: str, sent: str) -> str:
 
 
 def _is_explained(error: exceptions.ModelAPIError) -> bool:
-    """Return True if the provider refused the content of the request, not the caller."""
     is_refusal = isinstance(error, exceptions.ModelRequestRejectedError)
     return is_refusal and not isinstance(error, exceptions.ModelAuthenticationError)
 

@@ -59,7 +59,6 @@ def wire_key(name: str) -> str:
 
 
 def _renamed(schema: JsonObject) -> dict[str, str]:
-    """Return the renamed properties anywhere in a schema, by their offered names."""
     names = {
         name for inner in walk(schema) for name in (*properties_of(inner), *required_of(inner))
     }
@@ -150,7 +149,6 @@ def _named(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, JsonObje
 
 
 def _words(moved: JsonObject) -> Iterator[str]:
-    """Yield alternatives of names in words, everything else as JSON Schema."""
     left = dict(moved)
     for keyword in _SEVERAL:
         named = alternatives_of({keyword: left.get(keyword, [])})

@@ -333,7 +333,6 @@ class DraftReading:
         return AgentProfile(name=GENERALIST)
 
     def _joined(self, legs: Sequence[LegPlan]) -> tuple[LegPlan, ...]:
-        """Return the legs with each order of the same tool for the same words once."""
         kept: list[LegPlan] = []
         instead: dict[str, str] = {}
         for leg in legs:
@@ -362,7 +361,6 @@ class DraftReading:
         return tuple(kept)
 
     def _words_of(self, leg: LegPlan) -> set[int]:
-        """Return the positions in the goal of the words that a leg quotes."""
         spans = [span for quote in leg.serves for span in spans_of(quote, self._goal)]
         words = [word.span() for word in _WORD.finditer(self._goal)]
         return {

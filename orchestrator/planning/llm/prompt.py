@@ -305,7 +305,6 @@ def _room_for_core(own: Sequence[Tool], room: int) -> int:
 def _named(
     names: Iterable[str], catalog: Catalog, walls: Sequence[Wall], held: Container[str] = ()
 ) -> list[Tool]:
-    """Return the tools of these names that are inside the walls and in no other section."""
     tools = (catalog.tools[n] for n in names if n not in held and n in catalog.tools)
     return [tool for tool in tools if is_inside(tool, walls)]
 

@@ -214,7 +214,6 @@ def keeps(item: Item, limit: Limit) -> bool:
 
 
 def _states_limits(item: Item, limits: Iterable[Limit]) -> bool:
-    """Return True if an item has a price in the currency of each price limit."""
     said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
     codes = [str(value.get("currency") or "") for value in said]
     price = item.price
@@ -271,7 +270,6 @@ def mismatches(drafts: Iterable[Draft], item: Item, draft: Draft) -> AskUser | N
 
 
 def _same_field(item: Item, words: tuple[str, ...], kind: Kind) -> list[str]:
-    """Return the comparable values that an item has under the name of an input."""
     if kind not in (Kind.DATE, Kind.TIME, Kind.PLACE, Kind.CHOICE):
         return []
     fields = flat_fields(item.fields)

@@ -217,7 +217,6 @@ class Clause:
         )
 
     def _moments(self, typed: list[Candidate]) -> Iterator[Candidate]:
-        """Yield each day with an adjacent time as one moment."""
         days = [one for one in typed if one.kind == "date" and one.value]
         times = [one for one in typed if one.kind == "time" and one.value]
         for day in days:

@@ -287,7 +287,6 @@ class _Reader:
     # -- what is no pair --------------------------------------------------------------------------
 
     def _choices(self) -> None:
-        """Set inputs with listed values to the value that the clause names."""
         for leaf in self._open():
             listed = leaf.parameter.element or leaf.parameter
             if listed.kind is not Kind.CHOICE or not _SHAPING.isdisjoint(leaf.parameter.words):
@@ -338,7 +337,6 @@ class _Reader:
         return self.clause.of_kind("quoted", "text", "trimmed")
 
     def _texts_again(self) -> None:
-        """Set a required text to the phrase that describes its purpose, listed values included."""
         own = nouns_of(self.tool) | verbs_of(self.tool)
         said = [one.span for one in self.draft.said.values()]
         phrases = [c for c in self.clause.of_kind("phrase") if c.cue in ("for", "about")]
@@ -388,7 +386,6 @@ class _Reader:
                 self.draft.give(leaf, code)
 
     def _stretch(self) -> None:
-        """Compute the end of a range of days from its start and its given length."""
         days = [leaf for leaf in self.draft.leaves if leaf.parameter.kind is Kind.DATE]
         begun = [le for le in days if le.path in self.draft.found and le.parameter.side != "end"]
         ends = [leaf for leaf in self._open(Kind.DATE) if leaf.parameter.side == "end"]
@@ -407,7 +404,6 @@ class _Reader:
                 return
 
     def _flags(self) -> None:
-        """Set a flag whose words are all in the clause."""
         said = {word.stem: word for word in self.clause.words if word.stem not in _GENERAL}
         for leaf in self._open(Kind.FLAG):
             words = [stem(w) for w in leaf.parameter.words if w not in _FLAG_WORDS]

@@ -177,14 +177,12 @@ class Leg:
         return [one for one in calls if one not in open_calls[:amended]]
 
     def _done(self) -> list[Observation]:
-        """Return the calls of the target that succeeded."""
         seen = self.context.observations
         return [o for o in seen if o.tool == self.target.name and o.outcome == "succeeded"]
 
     # -- calls ------------------------------------------------------------------------------------
 
     def _calls(self) -> list[tuple[JsonObject, str]]:
-        """Return the requested calls of the target, once all their values are known."""
         calls: list[tuple[JsonObject, str]] = []
         for one in self._supplied(self.reading.chain):
             filled = _with(self.reading.chain.draft, one.values)
@@ -319,7 +317,6 @@ class Leg:
         return pages
 
     def _next_page(self, tool: Tool, arguments: JsonObject) -> StepDecision | None:
-        """Return the call for the next page of a list, up to ten pages."""
         pages = self._pages(tool, arguments)
         following = next_page(tool, pages[-1]) if 0 < len(pages) < _MAX_PAGES else {}
         wanted = {**arguments, **following}
@@ -479,7 +476,6 @@ class Leg:
         return kept
 
     def _made(self) -> list[tuple[Tool, Fact]]:
-        """Return the consequences of earlier legs."""
         tools = self.catalog.tools
         return [
             (tools[one.tool], one)

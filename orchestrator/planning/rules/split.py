@@ -173,7 +173,6 @@ class Reader:
 
 @read_once
 def _kept_readings(catalog: Catalog) -> dict[tuple[object, ...], Reading]:
-    """Return the cached readings of clauses over a catalog, by all that they depend on."""
     return {}
 
 
@@ -317,7 +316,6 @@ class _Goal:
         return find_target(read_clause(text, now=self.brief.now), selection, self.catalog)
 
     def _await(self, part: Part, *, is_after: bool) -> None:
-        """Make a part depend on the earlier parts whose answers supply its inputs."""
         reading = part.reading
         unsaid = {leaf.parameter.kind for _, leaf in reading.chain.unsaid}
         refers = any(one.kind == "back_reference" for one in reading.account.triggers)
@@ -427,7 +425,6 @@ def _feeds(tool: Tool, reading: Reading) -> bool:
 
 
 def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
-    """Return the parts of a clause that are not carried out, are left over or are implausible."""
     clause, account = reading.clause, reading.account
     starts = [trigger.start for trigger in account.triggers]
     doubts = [_not_carried_out(clause.text[start:]) for start in starts]
