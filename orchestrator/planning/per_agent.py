@@ -114,7 +114,13 @@ class PerAgentPlanner:
             return await self._split_by_rules(brief, catalog, agents)
         made: MissionPlan | PlanOrigin = PlanOrigin(model=models[0], fallback=brief.model_away)
         if self._splitter is not None and not brief.model_away:
-            made = await _first_answer(self._splitter(), brief, catalog, agents, models)
+            splitter, (*others, last) = self._splitter(), models
+            for model in others:
+                with suppress(ModelError):
+                    made = await splitter.split(brief, catalog, agents, model)
+                    break
+            else:
+                made = await splitter.split(brief, catalog, agents, last)
         if isinstance(made, MissionPlan):
             return self._in_its_words(made, brief)
         agent = self._whole_goal_to(agents, brief)
@@ -266,22 +272,3 @@ def own_planners(agents: Iterable[AgentProfile]) -> tuple[str, ...]:
 def _one_leg(brief: GoalBrief, agent: AgentProfile, origin: PlanOrigin) -> MissionPlan:
     leg = LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent)
     return MissionPlan(legs=(leg,), made_by=origin.model_copy(update={"planner": "one leg"}))
-
-
-async def _first_answer(
-    splitter: Splitter,
-    brief: GoalBrief,
-    catalog: Catalog,
-    agents: Sequence[AgentProfile],
-    models: Sequence[str],
-) -> MissionPlan | PlanOrigin:
-    """Return the answer of the first of these models that gives one.
-
-    Raises:
-        ModelError: of the last one, if none answers.
-    """
-    *others, last = models
-    for model in others:
-        with suppress(ModelError):
-            return await splitter.split(brief, catalog, agents, model)
-    return await splitter.split(brief, catalog, agents, last)

@@ -54,16 +54,14 @@ class Walls:
             PlanInvalid: it names the leg, the agent and a tool.
         """
         for leg in plan.legs:
-            self._check_leg(leg, catalog)
-
-    def _check_leg(self, leg: LegPlan, catalog: Catalog) -> None:
-        own, planned = self._own.get(leg.agent.name, ()), leg.agent.wall
-        for tool in catalog.tools.values():
-            if planned.admits(tool.name, tool.domain) and not is_inside(tool, own):
-                raise PlanInvalid(
-                    f"leg {leg.leg_id} lets the agent {leg.agent.name} use {tool.name}, which its "
-                    "profile does not allow; plan with the profile that the planner was given"
-                )
+            own, planned = self._own.get(leg.agent.name, ()), leg.agent.wall
+            for tool in catalog.tools.values():
+                if planned.admits(tool.name, tool.domain) and not is_inside(tool, own):
+                    raise PlanInvalid(
+                        f"leg {leg.leg_id} lets the agent {leg.agent.name} use {tool.name}, which "
+                        "its profile does not allow; plan with the profile that the planner was "
+                        "given"
+                    )
 
 
 def none_may(text: str, tool: Tool) -> PlanError:

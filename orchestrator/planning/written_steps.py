@@ -58,7 +58,9 @@ def plan_of_workflow(
     """
     document, linked = parsed(source)
     bound = bind(document, source.workflow_id, catalog, {**linked, **source.sources})
-    _check_inputs(bound, brief)
+    faults = dict.fromkeys(fault for one in bound for fault in _faults(one, brief.inputs))
+    if faults:
+        raise PlanInvalid(f"the inputs of {bound[-1].workflow_id}: {'; '.join(faults)}")
     ids = {one.workflow_id: _leg_id(number, one) for number, one in enumerate(bound, 1)}
     legs = tuple(
         LegPlan(
@@ -194,17 +196,6 @@ def _reached(path: str) -> str:
 def _headers_read(workflow: WrittenWorkflow) -> tuple[str, ...]:
     found = {name.lower() for name in _HEADER.findall(workflow.model_dump_json())}
     return (*_ALWAYS_READ, *sorted(found.difference(_ALWAYS_READ)))
-
-
-def _check_inputs(workflows: Sequence[WrittenWorkflow], brief: GoalBrief) -> None:
-    """Refuse inputs that are missing or that a workflow's schema does not allow.
-
-    Raises:
-        PlanInvalid: one sentence with each fault.
-    """
-    faults = dict.fromkeys(fault for one in workflows for fault in _faults(one, brief.inputs))
-    if faults:
-        raise PlanInvalid(f"the inputs of {workflows[-1].workflow_id}: {'; '.join(faults)}")
 
 
 def _faults(workflow: WrittenWorkflow, inputs: JsonObject) -> Iterator[str]:
