@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from functools import cache, lru_cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -128,6 +128,15 @@ def vocabulary(language: str) -> Vocabulary:
     step = r"(?:(?:next|this|coming|this\s+coming|last)\s+)?" if is_english else ""
     near = "".join(f"|{pattern}" for pattern in counted)
     week = rf"{step}(?:{weekday})"
+    sizes = {"minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1)}
+    sizes |= {"week": ("days", 7), "fortnight": ("days", 14)}
+    durations = {
+        word.lower(): size
+        for name, size in sizes.items()
+        for word in info.get(name, ())
+        if len(word) > 2 or word in ("h", "hr")
+    }
+    durations |= dict.fromkeys(("night", "nights"), ("days", 1)) if is_english else {}
     days = (
         rf"\b(?:(?P<dated>{dated})|(?P<relative>{_any_of([*relative, *more])}{near})"
         rf"|(?P<week>{week}))(?!\w|/\d|-\d+-|-\d{{3}})"
@@ -140,22 +149,9 @@ def vocabulary(language: str) -> Vocabulary:
         days=re.compile(days),
         periods=re.compile(periods if is_english else r"(?!)"),
         weekdays=weekdays,
-        durations=_duration_units(info),
+        durations=durations,
         day_first=info.get("date_order") == "DMY" and not is_english,
     )
-
-
-def _duration_units(info: dict[str, Any]) -> dict[str, tuple[str, int]]:
-    """Return the number of minutes, or days, in each time unit of a language."""
-    sizes = {"minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1)}
-    sizes |= {"week": ("days", 7), "fortnight": ("days", 14)}
-    units = {
-        word.lower(): size
-        for name, size in sizes.items()
-        for word in info.get(name, ())
-        if len(word) > 2 or word in ("h", "hr")
-    }
-    return units | ({"night": ("days", 1), "nights": ("days", 1)} if info["name"] == "en" else {})
 
 
 def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:

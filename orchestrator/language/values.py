@@ -121,15 +121,12 @@ def quoted_spans(text: str) -> list[tuple[int, int]]:
     return [m.span() for pattern in (_QUOTED, _EMAIL, _URL) for m in pattern.finditer(text)]
 
 
-def _quoted(text: str, now: datetime, language: str) -> Iterator[Found]:
+def _quoted_and_addresses(text: str, now: datetime, language: str) -> Iterator[Found]:
     for match in _QUOTED.finditer(text):
         yield Found("quoted", *match.span(), next(g for g in match.groups() if g))
     for lead in (_SAYING.search(text), _COLON.search(text)):
         if lead is not None and (said := text[lead.end() :].rstrip(" .\n")):
             yield Found("quoted", lead.end(), lead.end() + len(said), said)
-
-
-def _addresses(text: str, now: datetime, language: str) -> Iterator[Found]:
     if "@" in text:
         for match in _EMAIL.finditer(text):
             yield Found("email", *match.span(), match.group())
@@ -480,7 +477,7 @@ def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
 
 
 _READERS: Final = (
-    *(_quoted, _addresses, find_days, find_times),
+    *(_quoted_and_addresses, find_days, find_times),
     *(_amounts, _numbered_names, _ids, _numbers, _names),
 )
 """Readers in order of certainty: later readers skip what earlier ones have read."""

@@ -72,7 +72,12 @@ def choose(
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
         limits = ", ".join(limit.text for limit in account.limits)
-        if unknown := [one for one in kept if not _states_limits(one, account.limits)]:
+        prices = [
+            o.value for o in account.limits if o.kind == "price" and isinstance(o.value, dict)
+        ]
+        codes = {value.get("currency") or "" for value in prices}
+        stated = [one for one in kept if one.price and codes <= {"", one.price.currency}]
+        if unknown := [one for one in kept if codes and one not in stated]:
             why = f"{len(unknown)} of the {len(kept)} found tell no price for {limits!r}"
             return Choice(asks=tuple(unknown), why=why)
         return Choice(why=f"none of the {len(kept)} found is {limits!r}")
@@ -211,13 +216,6 @@ def keeps(item: Item, limit: Limit) -> bool:
             said_text, first = str(limit.value), mark[mark.lastindex or 0]
             return first <= said_text if limit.order == "max" else first >= said_text
     return False
-
-
-def _states_limits(item: Item, limits: Iterable[Limit]) -> bool:
-    said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
-    codes = [str(value.get("currency") or "") for value in said]
-    price = item.price
-    return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
 
 
 def _best(items: Sequence[Item], wanted: Superlative) -> Choice:

@@ -74,7 +74,14 @@ class Draft:
         """The call's arguments, in the order of the tool's inputs."""
         made: JsonObject = {}
         for path, value in self.found.items():
-            _put(made, path, value)
+            node = made
+            for step, following in pairwise(path):  # inside objects, or the first one of a list
+                if step == 0:
+                    continue
+                inner = node.setdefault(str(step), [{}] if following == 0 else {})
+                inner = inner[0] if isinstance(inner, list) and inner else inner
+                node = inner if isinstance(inner, dict) else {}
+            node[str(path[-1])] = value
         order = [p.name for p in tool_parameters(self.tool)]
         return {name: made[name] for name in order if name in made}
 
@@ -198,7 +205,15 @@ class _Reader:
                 self.draft.unsure.append((leaf, one))
                 self.draft.used.append(one.span)
         blocked = [*taken, *self.draft.used]
-        pairs = [pair for leaf in self._open() for pair in self._pairs(leaf)]
+        pairs: list[tuple[float, Leaf, Candidate, JsonValue]] = []
+        for leaf in self._open():
+            for one in (*self._named(leaf), *self.candidates):
+                score = self.suits.score(leaf, one) if one.value is not None else 0.0
+                taken_as = converted(leaf.parameter, one, self.clause) if score > 0 else ()
+                if (value := leaf.parameter.first_accepted(*taken_as)) is not None:
+                    # An input that is named before a value takes it, even if others could.
+                    score += (10.0 if one.cue == NAMED else 0.0) + 0.5 * leaf.required
+                    pairs.append((score, leaf, one, value))
         for _, leaf, candidate, value in sorted(pairs, key=lambda pair: -pair[0]):
             if leaf.path in self.draft.found or candidate.overlaps(blocked):
                 continue
@@ -224,19 +239,6 @@ class _Reader:
         return [leaf for leaf in free if not kinds or leaf.parameter.kind in kinds]
 
     # -- pairs ------------------------------------------------------------------------------------
-
-    def _pairs(self, leaf: Leaf) -> Iterator[tuple[float, Leaf, Candidate, JsonValue]]:
-        for candidate in (*self._named(leaf), *self.candidates):
-            score = self.suits.score(leaf, candidate) if candidate.value is not None else 0.0
-            if score <= 0:
-                continue
-            value = leaf.parameter.first_accepted(
-                *converted(leaf.parameter, candidate, self.clause)
-            )
-            if value is not None:
-                # An input that is named before a value takes the value, even if other inputs could.
-                score += (10.0 if candidate.cue == NAMED else 0.0) + 0.5 * leaf.required
-                yield score, leaf, candidate, value
 
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
         """Yield values right after the name of an input: "latitude 52.5", "with note: west"."""
@@ -451,19 +453,3 @@ _SHAPING: Final = frozenset(
     ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]
 )
 _GENERAL: Final = frozenset({"all", "new"})
-
-
-def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:
-    """Set a value inside nested objects, or in the first object of a list."""
-    node: JsonObject = into
-    for number, step in enumerate(path[:-1]):
-        following = path[number + 1]
-        if step == 0:
-            continue
-        if following == 0:
-            held = node.setdefault(str(step), [{}])
-            node = held[0] if isinstance(held, list) and isinstance(held[0], dict) else {}
-        else:
-            inner = node.setdefault(str(step), {})
-            node = inner if isinstance(inner, dict) else {}
-    node[str(path[-1])] = value

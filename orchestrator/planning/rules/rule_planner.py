@@ -257,10 +257,16 @@ class Leg:
         """Return the values for one input: from answers, from facts, or already known."""
         if leaf.path in chain.feeders:
             return self._from_answers(leaf, chain)
-        if (text := self._text_of_facts(leaf, chain.draft)) is not None:
-            return [Supplied({leaf.path: text})]
+        made, kind = self._made(), leaf.parameter.kind
         if leaf.path in chain.draft.found:
             return [Supplied({})]
+        if len(made) == 1 and kind in TEXTS and refers_back(self.reading.clause):
+            # The single consequence of earlier legs as text: its title, or also its details.
+            title = done_phrase(made[0][0])
+            whole = f"{title}: {', '.join(details(made[0][1].body))}."
+            texts = (title,) if kind is Kind.TITLE else (whole, title)
+            if (text := leaf.parameter.first_accepted(*texts)) is not None:
+                return [Supplied({leaf.path: text})]
         if facts := self._items_of_facts(leaf):
             return self._chosen(facts, leaf, chain.draft, chain.tool, {}, offers=False)
         if leaf.name in self._listed_spending(chain.draft):
@@ -482,19 +488,6 @@ class Leg:
             for one in self.context.facts
             if one.side_effect and one.tool in tools
         ]
-
-    def _text_of_facts(self, leaf: Leaf, draft: Draft) -> JsonValue:
-        """Return the single consequence of earlier legs as text: its title, or also its details."""
-        made, kind = self._made(), leaf.parameter.kind
-        is_open = leaf.path not in draft.found and kind in TEXTS
-        if len(made) != 1 or not is_open or not refers_back(self.reading.clause):
-            return None
-        ((tool, fact),) = made
-        title = done_phrase(tool)
-        whole = f"{title}: {', '.join(details(fact.body))}."
-        return leaf.parameter.first_accepted(*([] if kind is Kind.TITLE else [whole]), title)
-
-    # -- steps ------------------------------------------------------------------------------------
 
     def _next(self, arguments: JsonObject, note: str) -> StepDecision | None:
         """Return the call of the target unless it succeeded; the end of the leg if impossible."""

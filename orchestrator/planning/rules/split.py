@@ -238,7 +238,12 @@ class _Goal:
         goal = self.brief.goal
         clauses = split_goal(goal, verbs=verbs, is_other=self._is_other)
         before = None
-        self.unmet += _between([(one.start, one.end) for one in clauses], goal)
+        starts = [0, *(one.end for one in clauses)]
+        ends = [*(one.start for one in clauses), len(goal)]
+        for start, end in zip(starts, ends, strict=True):
+            gap = goal[start:end].strip(" ,;.:-*\n\t")  # between clauses, if no mere connective
+            if any(word not in _JOINING for word in _WORDS.findall(gap.lower())):
+                self.unmet.append(gap)
         for clause in clauses:
             text = _with_verb(clause.text, self.parts)
             joint = goal[before.end : clause.start] if before is not None else ""
@@ -368,7 +373,11 @@ class _Goal:
     def _leg(self, part: Part) -> LegPlan:
         reading, tool = part.reading, part.reading.target
         text, count = reading.clause.text, max(1, reading.account.count or 1)
-        agent = _agent_for(tool, self.agents, request=text)
+        able = [agent for agent in self.agents if is_inside(tool, (agent.wall,))]
+        if self.agents and not able:
+            raise none_may(text, tool)
+        own = AgentProfile(name=tool.domain, prefers=(tool.domain,))
+        agent = min(able, key=lambda one: _remoteness(one, tool)) if able else own
         if tool.is_side_effect and count > agent.max_items:
             raise PlanError(
                 f"the goal asks for {count} calls of {tool.name}, more than the agent "
@@ -514,29 +523,13 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
             yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
-def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
-    """Return the agent for a request: one that may use the tool.
-
-    The first that names the tool's domain; else one that names the tool; else one for everything,
-    before one that prefers something else. Without profiles, one is made for the domain.
-
-    Raises:
-        PlanError: every agent's wall excludes the tool.
-    """
-    if not agents:
-        return AgentProfile(name=tool.domain, prefers=(tool.domain,))
-    able = [agent for agent in agents if is_inside(tool, (agent.wall,))]
-    if not able:
-        raise none_may(request, tool)
-
-    def remoteness(agent: AgentProfile) -> int:
-        if tool.domain in (*agent.domains, *agent.prefers):
-            return 0
-        if not agent.wall.is_open:
-            return 1
-        return 3 if agent.prefers else 2
-
-    return min(able, key=remoteness)
+def _remoteness(agent: AgentProfile, tool: Tool) -> int:
+    """Rank agents: of the tool's domain, of the tool, for everything, with other preferences."""
+    if tool.domain in (*agent.domains, *agent.prefers):
+        return 0
+    if not agent.wall.is_open:
+        return 1
+    return 3 if agent.prefers else 2
 
 
 def _with_verb(text: str, parts: Sequence[Part]) -> str:
@@ -570,11 +563,3 @@ def _is_no_read(reading: Reading, *, is_one: bool) -> bool:
         return False
     runs = (*account.left_over, *account.filters)
     return any(run.is_value or run.span[0] <= verb.start for run in runs)
-
-
-def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:
-    """Return the parts of a goal before and between its clauses, except mere connectives."""
-    starts = [0, *(end for _, end in spans)]
-    ends = [*(start for start, _ in spans), len(goal)]
-    gaps = [goal[start:end].strip(" ,;.:-*\n\t") for start, end in zip(starts, ends, strict=True)]
-    return [gap for gap in gaps if any(w not in _JOINING for w in _WORDS.findall(gap.lower()))]
