@@ -113,7 +113,9 @@ def _of_schema(
     read: JsonObject = {}
     for name, value in given.items():
         inner = resolve(known.get(name, {}), root)
-        kinds = _kinds(inner)
+        kind = inner.get("type")
+        stated = kind if isinstance(kind, list) else [kind]
+        kinds = frozenset(str(one) for one in stated if one)
         is_null = value is None or (value in _NULLS and "enum" not in inner)
         if is_null and name not in required and kinds and "null" not in kinds:
             continue
@@ -121,12 +123,6 @@ def _of_schema(
             value = _own_names(_from_text(value, kinds), names)
         read[name] = _of_schema(value, inner, root, names) if isinstance(value, dict) else value
     return read
-
-
-def _kinds(schema: JsonObject) -> frozenset[str]:
-    """Return the types that a schema states; empty if it states none at its top."""
-    kind = schema.get("type")
-    return frozenset(str(one) for one in (kind if isinstance(kind, list) else [kind]) if one)
 
 
 def _from_text(text: str, kinds: frozenset[str]) -> JsonValue:
@@ -152,13 +148,13 @@ def _words(moved: JsonObject) -> Iterator[str]:
     left = dict(moved)
     for keyword in _SEVERAL:
         named = alternatives_of({keyword: left.get(keyword, [])})
-        if named and all(_only_requires(inner) for inner in subschemas(left, (keyword,))):
+        members = subschemas(left, (keyword,))
+        # Each only requires names.
+        if named and all(
+            isinstance(o, dict) and {*o} == {"required"} and o["required"] for o in members
+        ):
             del left[keyword]
             how_many = "exactly one" if keyword == "oneOf" else "at least one"
             yield f"Give {how_many} of: {'; '.join(' and '.join(names) for names in named)}."
     if left:
         yield f"The inputs together fit {json.dumps(left, ensure_ascii=False)}."
-
-
-def _only_requires(schema: object) -> bool:
-    return isinstance(schema, dict) and set(schema) == {"required"} and bool(schema["required"])

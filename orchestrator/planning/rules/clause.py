@@ -299,18 +299,15 @@ def read_clause(text: str, *, now: datetime) -> Clause:
 
 @lru_cache(maxsize=512)
 def _read(text: str, now: datetime) -> Clause:
-    words = tuple(
-        Word(m.group(), m.group().lower(), _stem(m.group()), m.start(), m.end())
-        for m in _WORD.finditer(text)
-    )
-    return Clause(text, now, words, find_values(text, now=now))
+    words = []
+    for match in _WORD.finditer(text):
+        word, low = match.group(), match.group().lower()
+        parts = tokens(word)
+        stem_of = stem(parts[0] if len(parts) == 1 else low)
+        words.append(Word(word, low, stem_of, match.start(), match.end()))
+    return Clause(text, now, tuple(words), find_values(text, now=now))
 
 
 def is_stop(word: Word) -> bool:
     """Return True if a word has no meaning by itself, such as "what's"."""
     return word.lower in STOP_WORDS or word.lower.partition("'")[0] in STOP_WORDS
-
-
-def _stem(word: str) -> str:
-    parts = tokens(word)
-    return stem(parts[0]) if len(parts) == 1 else stem(word.lower())

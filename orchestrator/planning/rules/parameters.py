@@ -291,21 +291,9 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
             is_money = set(properties_of(schema)) == {"amount", "currency"}
             return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
-            return _number_kind(words, whole=number == "integer")
+            whole = number == "integer"
         case _:
             return _text_kind(words, schema)
-
-
-def _type(schema: JsonObject) -> str:
-    found = schema.get("type")
-    if isinstance(found, list):
-        return next((str(t) for t in found if t != "null"), "string")
-    if isinstance(found, str):
-        return found
-    return "object" if "properties" in schema else "array" if "items" in schema else "string"
-
-
-def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     named = set(words)
     is_qualified = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
     is_id = is_qualified and not lexicon.PEOPLE & {*words[:-1]}  # "hire_no", not "seat_no"
@@ -320,6 +308,15 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     if named & (lexicon.MONEY | lexicon.MINOR_UNITS):
         return Kind.AMOUNT
     return Kind.COUNT if whole else Kind.OTHER
+
+
+def _type(schema: JsonObject) -> str:
+    found = schema.get("type")
+    if isinstance(found, list):
+        return next((str(t) for t in found if t != "null"), "string")
+    if isinstance(found, str):
+        return found
+    return "object" if "properties" in schema else "array" if "items" in schema else "string"
 
 
 _FORMATS: Final[Mapping[str, Kind]] = {

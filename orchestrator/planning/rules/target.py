@@ -201,12 +201,16 @@ def _fitting(
     changes = _changes_of(catalog)
     named_by = changes.by_verb.get(verb, ())
     frame_orders = selection.frame.side_effect_allowed
+    says_all = not _ALL.isdisjoint(word.lower for word in clause.words)
     found: list[ToolMatch] = []
     for name in names:
         tool = catalog.tools.get(name)
         if tool is None or not is_inside(tool, walls):
             continue
-        if not _has_effect(tool, intent, frame_orders) or _does_all(tool, clause):
+        does_all = not _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
+        if tool.is_side_effect and does_all and not says_all:
+            continue
+        if not _has_effect(tool, intent, frame_orders):
             continue
         if not tool.is_side_effect and not references(catalog).isdisjoint(tool.required_inputs):
             continue  # it takes a reference that no person knows
@@ -266,13 +270,6 @@ def _is_of_another(tool: Tool, clause: Clause) -> bool:
         return False
     fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
     return nouns.isdisjoint(own_words(tool) | fed)
-
-
-def _does_all(tool: Tool, clause: Clause) -> bool:
-    """Return True if a tool changes all items and the clause does not say "all"."""
-    if not tool.is_side_effect or _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary))):
-        return False
-    return _ALL.isdisjoint(word.lower for word in clause.words)
 
 
 def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
