@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from functools import cache, lru_cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -63,15 +63,6 @@ _JUST_PASSED: Final = timedelta(days=60)
 _PAST: Final = frozenset({"since", "last", "past", "seit", "desde", "depuis"})
 
 
-def _east_asian(text: str, now: datetime) -> str | None:
-    """Read "2026年12月3日", or "12月3日" of this year or the next."""
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    if len(numbers) == 3:
-        return _day(*numbers)
-    this_year = _day(now.year, *numbers)
-    return this_year and _in_year(this_year, now.date(), is_past=False)
-
-
 class Vocabulary(NamedTuple):
     """The words for days in a language, with the spelling of its months and weekdays."""
 
@@ -115,7 +106,8 @@ def vocabulary(language: str) -> Vocabulary:
     }
     is_english = language == ENGLISH
     more = _LISTS.lines("relative_days") if is_english else []
-    relative = [word for key in _day_steps() for word in info["relative-type"].get(key, ())]
+    steps = ("0 day ago", "1 day ago", "2 day ago", "3 day ago", "in 1 day", "in 2 day", "in 3 day")
+    relative = [word for key in steps for word in info["relative-type"].get(key, ())]
     small = "".join(f"|{word}" for word in _LISTS.words("small_numbers")) if is_english else ""
     numbers = rf"(?:\\d{{1,3}}{small})"
     counted = [
@@ -136,6 +128,15 @@ def vocabulary(language: str) -> Vocabulary:
     step = r"(?:(?:next|this|coming|this\s+coming|last)\s+)?" if is_english else ""
     near = "".join(f"|{pattern}" for pattern in counted)
     week = rf"{step}(?:{weekday})"
+    sizes = {"minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1)}
+    sizes |= {"week": ("days", 7), "fortnight": ("days", 14)}
+    durations = {
+        word.lower(): size
+        for name, size in sizes.items()
+        for word in info.get(name, ())
+        if len(word) > 2 or word in ("h", "hr")
+    }
+    durations |= dict.fromkeys(("night", "nights"), ("days", 1)) if is_english else {}
     days = (
         rf"\b(?:(?P<dated>{dated})|(?P<relative>{_any_of([*relative, *more])}{near})"
         rf"|(?P<week>{week}))(?!\w|/\d|-\d+-|-\d{{3}})"
@@ -148,27 +149,9 @@ def vocabulary(language: str) -> Vocabulary:
         days=re.compile(days),
         periods=re.compile(periods if is_english else r"(?!)"),
         weekdays=weekdays,
-        durations=_duration_units(info),
+        durations=durations,
         day_first=info.get("date_order") == "DMY" and not is_english,
     )
-
-
-def _day_steps() -> Iterator[str]:
-    yield from ("0 day ago", "1 day ago", "2 day ago", "3 day ago")
-    yield from ("in 1 day", "in 2 day", "in 3 day")
-
-
-def _duration_units(info: dict[str, Any]) -> dict[str, tuple[str, int]]:
-    """Return the number of minutes, or days, in each time unit of a language."""
-    sizes = {"minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1)}
-    sizes |= {"week": ("days", 7), "fortnight": ("days", 14)}
-    units = {
-        word.lower(): size
-        for name, size in sizes.items()
-        for word in info.get(name, ())
-        if len(word) > 2 or word in ("h", "hr")
-    }
-    return units | ({"night": ("days", 1), "nights": ("days", 1)} if info["name"] == "en" else {})
 
 
 def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:
@@ -177,24 +160,35 @@ def find_days(text: str, now: datetime, language: str) -> Iterator[Found]:
         yield Found("date", *match.span(), _day(int(match[1]), int(match[2]), int(match[3])))
     if "月" in text:
         for match in _EAST_ASIAN.finditer(text):
-            yield Found("date", *match.span(), _east_asian(match.group(), now))
+            numbers = [int(number) for number in re.findall(r"\d+", match.group())]
+            value = _day(*([now.year] if len(numbers) == 2 else []), *numbers)
+            if value is not None and len(numbers) == 2:  # of this year or the next
+                value = _in_year(value, now.date(), is_past=False)
+            yield Found("date", *match.span(), value)
     low = lowered(text)
-    if not _may_hold_day(low, language):
-        return
+    if language == ENGLISH and english_marks().search(low) is None:
+        return  # so that no vocabulary is loaded
     words = vocabulary(language)
     for match in _NUMERIC.finditer(low):
         yield _numeric(match, day_first=words.day_first)
     for match in words.days.finditer(low):
         if match["dated"]:
             yield from _dated(match, low, now, language)
-        elif not match["week"] or _is_weekday(text, match):
+            continue
+        last = text[match.start() : match.end()].split()[-1]
+        # Unlike the short forms "sat" and "sun", these are surely weekdays.
+        is_sure = len(last) > 4 or last.istitle() or not last.isascii()
+        if not match["week"] or is_sure:
             preferred = "past" if hint_at(low, match.start()) in _PAST else "future"
             value = _parsed(match.group(), now.date(), language, preferred)
             yield Found("date", *match.span(), value)
     for match in words.periods.finditer(low):
         yield Found("date", *match.span(), None, unit="period")
-    if language == ENGLISH:
-        yield from _nths(low, now)
+    for match in _NTH.finditer(low) if language == ENGLISH else ():
+        days = (now.date() + timedelta(days=ahead) for ahead in range(62))
+        value = next((day.isoformat() for day in days if day.day == int(match["day"])), None)
+        if value is not None:
+            yield Found("date", match.start("day"), match.end(), value)
 
 
 @cache
@@ -205,17 +199,6 @@ def english_marks() -> re.Pattern[str]:
         rf"\d\d?[./-]\d|\b(?:{starts}|to[dmn]|yes|next|this|last)"
         r"|\d(?:st|nd|rd|th)\b|\b(?:day|week|month)"
     )
-
-
-def _may_hold_day(low: str, language: str) -> bool:
-    """Return False if an English text certainly names no day, so that no vocabulary is loaded."""
-    return language != ENGLISH or english_marks().search(low) is not None
-
-
-def _is_weekday(text: str, match: re.Match[str]) -> bool:
-    """Return True if a word is unambiguously a weekday, unlike the short forms "sat" and "sun"."""
-    last = text[match.start() : match.end()].split()[-1]
-    return len(last) > 4 or last.istitle() or not last.isascii()
 
 
 def _dated(match: re.Match[str], low: str, now: datetime, language: str) -> Iterator[Found]:
@@ -273,16 +256,6 @@ def _numeric(match: re.Match[str], *, day_first: bool) -> Found:
     distinct = tuple(dict.fromkeys(readings))
     value = distinct[0] if len(distinct) == 1 else None
     return Found("date", *match.span(), value, readings=distinct if value is None else ())
-
-
-def _nths(low: str, now: datetime) -> Iterator[Found]:
-    """Yield the next day with that number: "on the 6th"."""
-    for match in _NTH.finditer(low):
-        number = int(match["day"])
-        days = (now.date() + timedelta(days=ahead) for ahead in range(62))
-        value = next((day.isoformat() for day in days if day.day == number), None)
-        if value is not None:
-            yield Found("date", match.start("day"), match.end(), value)
 
 
 def _day(year: int, month: int, day: int) -> str | None:

@@ -88,7 +88,6 @@ def _foreign(own: str, whole: str) -> str | None:
 
 
 def _chances(text: str) -> dict[str, float]:
-    """Return the probability of each language for a text, by code."""
     return dict(_identifier().rank(text))
 
 

@@ -40,7 +40,6 @@ _LEAD: Final = re.compile(
 
 
 def _phrases(key: str) -> str:
-    """Return a pattern of the phrases of a list."""
     return "|".join(r"\s+".join(line.split()) for line in _LISTS.lines(key))
 
 
@@ -96,7 +95,6 @@ def split_goal(
 
 
 def _begin(goal: str, at: int) -> int:
-    """Return where the next clause starts, after a bullet and introductory words."""
     while match := _BULLET.match(goal, at) or _LEAD.match(goal, at):
         if match.end() >= len(goal):
             break
@@ -118,7 +116,6 @@ def _splits(
     verbs: Collection[str],
     is_other: Callable[[str, str], bool] | None,
 ) -> bool:
-    """Return True if a new request begins after a boundary."""
     if match["strong"] is not None:
         return bool(before.strip()) and not _ABBREVIATED.search(f"{before[-20:]}{match.group()}")
     begun = without_lead(before[:_LOOKED_AT])
@@ -152,12 +149,9 @@ def begins_request(
         return False
     verb, mark, _ = word.group().lower().replace("\u2019", "'").partition("'")
     if verb in QUESTION_WORDS:
-        return _asks(
-            verb,
-            rest[len(verb) :] if mark else rest[word.end() :],
-            was_lead=rest != text,
-            after_comma=after_comma,
-        )
+        # ", which is in Rome" is a mere relative clause.
+        is_relative = after_comma and rest == text and verb in _RELATIVE
+        return not is_relative and _ASKED.match(rest, len(verb) if mark else word.end()) is not None
     if verb not in verbs and not is_verb(verb):
         is_plain = word.group().islower() and verb not in STOP_WORDS and not verb.endswith("ing")
         done_to = _ACTS_ON if after_but and verb not in _PREPOSITIONS else _DONE_TO
@@ -172,13 +166,6 @@ _ACTS_ON: Final = re.compile(r"\s+(?:(?i:the|my|our|his|her|their|it|them|him|us
 _PREPOSITIONS: Final = WordLists("rules").word_set("leads")
 _ASKED: Final = re.compile(r"['\u2019]s\b|\s+\w+\s+\w")
 _RELATIVE: Final = frozenset({"which", "who", "whom", "whose", "where", "when"})
-
-
-def _asks(word: str, rest: str, *, was_lead: bool, after_comma: bool) -> bool:
-    """Return True if a question word opens no mere relative clause: ", which is in Rome"."""
-    if after_comma and not was_lead and word in _RELATIVE:
-        return False
-    return _ASKED.match(rest) is not None
 
 
 def without_lead(clause: str) -> str:

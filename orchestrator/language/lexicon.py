@@ -11,6 +11,7 @@ from orchestrator.language.word_lists import WordLists
 
 _LISTS: Final = WordLists("parameters")
 _set: Final = _LISTS.word_set
+_Pairs = tuple[tuple[str, str], ...]
 
 ORIGIN: Final = _set("origin")
 DESTINATION: Final = _set("destination")
@@ -79,17 +80,14 @@ def unit_of(words: Sequence[str]) -> str:
 
 def is_start(words: Sequence[str]) -> bool:
     """Return True if the words of a name mark the start of a period of time."""
-    return _has_pair(words, START_PAIRS) or (not _has_pair(words, END_PAIRS) and _any(words, START))
+    return _marks(words, START_PAIRS, START, END_PAIRS)
 
 
 def is_end(words: Sequence[str]) -> bool:
     """Return True if the words of a name mark the end of a period of time."""
-    return _has_pair(words, END_PAIRS) or (not _has_pair(words, START_PAIRS) and _any(words, END))
+    return _marks(words, END_PAIRS, END, START_PAIRS)
 
 
-def _any(words: Sequence[str], known: frozenset[str]) -> bool:
-    return not known.isdisjoint(words)
-
-
-def _has_pair(words: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
-    return any(pair in pairs for pair in pairwise(words))
+def _marks(words: Sequence[str], own: _Pairs, known: frozenset[str], others: _Pairs) -> bool:
+    pairs = {*pairwise(words)}
+    return not pairs.isdisjoint(own) or (pairs.isdisjoint(others) and not known.isdisjoint(words))

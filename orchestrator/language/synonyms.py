@@ -8,31 +8,18 @@ from typing import Final
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem
 
-
-def _equals() -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for line in _LISTS.lines("groups"):
-        stems = _stems(line)
-        for word in stems:
-            found[word] |= dict.fromkeys(other for other in stems if other != word)
-    return {word: tuple(others) for word, others in found.items()}
-
-
-def _synonyms() -> dict[str, tuple[str, ...]]:
-    found = defaultdict(dict, {word: dict.fromkeys(same) for word, same in _EQUALS.items()})
-    for wider, kinds in _LISTS.table("kinds").items():
-        for word in _stems(kinds):
-            found[word] |= dict.fromkeys(_stems(wider))
-    return {word: tuple(others) for word, others in found.items()}
-
-
-def _stems(words: str) -> list[str]:
-    return [stem(word) for word in words.split()]
-
-
 _LISTS: Final = WordLists("synonyms")
-_EQUALS: Final = _equals()
-_SYNONYMS: Final = _synonyms()
+_EQUALS: defaultdict[str, dict[str, None]] = defaultdict(dict)
+"""The stems that mean the same as a stem, most common first."""
+for _line in _LISTS.lines("groups"):
+    _stems = [stem(word) for word in _line.split()]
+    for _word in _stems:
+        _EQUALS[_word] |= {other: None for other in _stems if other != _word}
+_SYNONYMS = defaultdict(dict, {word: {**same} for word, same in _EQUALS.items()})
+"""These, and the hypernyms of a stem."""
+for _wider, _kinds in _LISTS.table("kinds").items():
+    for _word in _kinds.split():
+        _SYNONYMS[stem(_word)] |= {stem(word): None for word in _wider.split()}
 _COMPARATIVE: Final = re.compile(r"[a-z]{3,}er")
 
 
@@ -46,9 +33,9 @@ def meanings_of(word: str) -> Iterator[str]:
 
 def equals_of(word: str) -> tuple[str, ...]:
     """Return the stems that mean the same as a stem, without hypernyms such as food for pizza."""
-    return _EQUALS.get(word, ())
+    return tuple(_EQUALS.get(word, ()))
 
 
 def synonyms_of(word: str) -> tuple[str, ...]:
     """Return the stems that may replace a stem, most common first; usually none."""
-    return _SYNONYMS.get(word, ())
+    return tuple(_SYNONYMS.get(word, ()))

@@ -45,13 +45,6 @@ _STRETCH: Final = (
 _FIRST_WORD: Final = re.compile(r"(?<![\w'\u2019-])(?:\d+|[^\W\d_]+(?:['\u2019][^\W\d_]+)*)")
 
 
-def _pattern(entry: str) -> str:
-    words = [re.escape(word).replace("'", "['\u2019]?") for word in entry.split()]
-    said = r"\s+".join(words).replace(r"\#", _NUMBER).replace("@", _STRETCH)
-    said = said.replace(r"\-", r"\s?[-\u2013]\s?")
-    return rf"{said}(?![\w-]|['\u2019]\w)"
-
-
 @cache
 def _entries() -> dict[str, list[tuple[TriggerKind, re.Pattern[str]]]]:
     """Return the entries by first word, longest first; entries with a leading number under "#"."""
@@ -59,7 +52,10 @@ def _entries() -> dict[str, list[tuple[TriggerKind, re.Pattern[str]]]]:
     listed = [(kind, line) for kind in _KINDS for line in _LISTS.lines(kind)]
     for kind, entry in sorted(listed, key=lambda one: -len(one[1])):
         first = "#" if entry.startswith("#") else entry.split()[0]
-        found[first].append((kind, re.compile(_pattern(entry), re.IGNORECASE)))
+        words = [re.escape(word).replace("'", "['\u2019]?") for word in entry.split()]
+        said = r"\s+".join(words).replace(r"\#", _NUMBER).replace("@", _STRETCH)
+        said = said.replace(r"\-", r"\s?[-\u2013]\s?") + r"(?![\w-]|['\u2019]\w)"
+        found[first].append((kind, re.compile(said, re.IGNORECASE)))
     return dict(found)
 
 
@@ -95,19 +91,17 @@ def find_triggers(text: str, *, values: Sequence[Value] = ()) -> tuple[Trigger, 
         values: the values of the same text; words inside a value trigger nothing, and a range of
             days or amounts is not a range of counts.
     """
-    return tuple(_triggers(text, values))
-
-
-def _triggers(text: str, values: Sequence[Value]) -> Iterator[Trigger]:
     covered = [*quoted_spans(text), *((v.start, v.end) for v in values if v.kind != "number")]
     unmarked = [v.start for v in values if v.kind == "quoted" and v.text == v.value]
+    found: list[Trigger] = []
     for kind, match in _matches(text):
         start, end = match.span()
         around = [a for a, b in covered if a <= start and end <= b]
         if around and not (kind in ENDS_TEXT and start not in around and {*around} <= {*unmarked}):
             continue
         if not _is_plain(kind, match, covered):
-            yield Trigger(kind=kind, text=match.group(), start=start, end=end)
+            found.append(Trigger(kind=kind, text=match.group(), start=start, end=end))
+    return tuple(found)
 
 
 def _is_plain(kind: TriggerKind, match: re.Match[str], covered: list[tuple[int, int]]) -> bool:

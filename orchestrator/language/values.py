@@ -91,19 +91,9 @@ def _find_values(text: str, now: datetime, language: str) -> tuple[Value, ...]:
                 taken[one.start : one.end] = b"\x01" * (one.end - one.start)
                 found.append(one)
     found.sort(key=lambda one: one.start)
-    return tuple(_as_value(one, text) for one in found)
-
-
-def _as_value(one: Found, text: str) -> Value:
-    return Value(
-        kind=one.kind,
-        text=text[one.start : one.end],
-        start=one.start,
-        end=one.end,
-        value=one.value,
-        hint=hint_at(text, one.start),
-        unit=one.unit,
-        readings=one.readings,
+    return tuple(
+        Value(**one._asdict(), text=text[one.start : one.end], hint=hint_at(text, one.start))
+        for one in found
     )
 
 
@@ -131,15 +121,12 @@ def quoted_spans(text: str) -> list[tuple[int, int]]:
     return [m.span() for pattern in (_QUOTED, _EMAIL, _URL) for m in pattern.finditer(text)]
 
 
-def _quoted(text: str, now: datetime, language: str) -> Iterator[Found]:
+def _quoted_and_addresses(text: str, now: datetime, language: str) -> Iterator[Found]:
     for match in _QUOTED.finditer(text):
         yield Found("quoted", *match.span(), next(g for g in match.groups() if g))
     for lead in (_SAYING.search(text), _COLON.search(text)):
         if lead is not None and (said := text[lead.end() :].rstrip(" .\n")):
             yield Found("quoted", lead.end(), lead.end() + len(said), said)
-
-
-def _addresses(text: str, now: datetime, language: str) -> Iterator[Found]:
     if "@" in text:
         for match in _EMAIL.finditer(text):
             yield Found("email", *match.span(), match.group())
@@ -162,7 +149,6 @@ _CURRENCY: Final = re.compile(r"\s*([^\W\d_]+(?:[ -][^\W\d_]+){0,3})")
 
 @cache
 def _uses_comma(language: str) -> bool:
-    """Return True if a language writes decimals with a comma."""
     if language == ENGLISH:
         return False
     from babel import UnknownLocaleError
@@ -292,6 +278,7 @@ def currency_at(text: str, at: int, language: str) -> tuple[str, int] | None:
     return None
 
 
+_UNITS_OF_TIME: Final = _LISTS.word_set("units_of_time")
 _UNIT: Final = re.compile(r"[\s-]{1,2}([^\W\d_]{1,30})\b")
 _TENS: Final = frozenset({"one"})
 
@@ -316,18 +303,14 @@ def _numbers(text: str, now: datetime, language: str) -> Iterator[Found]:
 
 
 def _counted(
-    text: str,
-    start: int,
-    end: int,
-    number: Decimal,
-    language: str,
-    glued: str = "",
-    stop: int = 0,
+    text: str, start: int, end: int, number: Decimal, language: str, glued: str = "", stop: int = 0
 ) -> Found:
     """Return a number with the thing that it counts; a duration if that is a unit of time."""
     after = None if glued else _UNIT.match(text, end)
     word = glued or (after[1] if after else "")
-    units = _units_of_time(word.lower(), language)
+    units = None
+    if language != ENGLISH or word.lower() in _UNITS_OF_TIME:  # so most texts load no vocabulary
+        units = vocabulary(language).durations.get(word.lower())
     last = stop if glued else after.end() if after else end
     if units is not None and number.adjusted() < _DIGITS_OF_TIME:
         name, size = units
@@ -335,20 +318,6 @@ def _counted(
     if word and word.lower() not in _NO_UNITS and (word.islower() or glued):
         return Found("number", start, stop if glued else end, _plain(number), word.lower())
     return Found("number", start, end, _plain(number))
-
-
-def _units_of_time(word: str, language: str) -> tuple[str, int] | None:
-    if not word or (language == ENGLISH and word[0] not in "mhdwfn"):
-        return None
-    return vocabulary(language).durations.get(word) if word in _duration_words(language) else None
-
-
-@cache
-def _duration_words(language: str) -> frozenset[str]:
-    """Return the words for durations; English ones are listed, so most texts load no vocabulary."""
-    if language == ENGLISH:
-        return _LISTS.word_set("units_of_time")
-    return frozenset(vocabulary(language).durations)
 
 
 def _plain(number: Decimal) -> int | float:
@@ -413,8 +382,10 @@ def _names_one(match: re.Match[str], language: str) -> bool:
     """Return True for "order 4711"; False for "order 4 pizzas", "for 4" and "quantity 4"."""
     if match["mark"]:
         return True
-    if "-" in match["n"] and _is_range_or_month(match["n"]):
-        return False
+    if "-" in match["n"]:  # "2-4" is a range and "2026-12" a month, "2026-101" an id
+        first, second = map(int, match["n"].split("-"))
+        if first <= second or re.fullmatch(r"\d{4}-(?:0[1-9]|1[0-2])", match["n"]):
+            return False
     noun, after = match["noun"].lower(), (match["after"] or "").lower()
     if language != ENGLISH or noun in STOP_WORDS | _COUNTING | _COUNTED_NOUNS:
         return False
@@ -423,12 +394,6 @@ def _names_one(match: re.Match[str], language: str) -> bool:
     if match.string[: match.start("noun")].strip() or not is_verb(noun):
         return True
     return len(match["n"]) > 2 and noun in _NUMBERED_VERBS
-
-
-def _is_range_or_month(text: str) -> bool:
-    """Return True for "2-4" and "2026-12"; False for "2026-101"."""
-    first, second = map(int, text.split("-"))
-    return first <= second or re.fullmatch(r"\d{4}-(?:0[1-9]|1[0-2])", text) is not None
 
 
 # --- names ----------------------------------------------------------------------------------
@@ -512,7 +477,7 @@ def _proper_span(text: str, match: re.Match[str]) -> tuple[int, int] | None:
 
 
 _READERS: Final = (
-    *(_quoted, _addresses, find_days, find_times),
+    *(_quoted_and_addresses, find_days, find_times),
     *(_amounts, _numbered_names, _ids, _numbers, _names),
 )
 """Readers in order of certainty: later readers skip what earlier ones have read."""

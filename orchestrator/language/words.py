@@ -91,7 +91,6 @@ def _read(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_WORDS_KEPT)
 def _apart(word: str) -> tuple[str, ...]:
-    """Split one word, between separators, into its parts."""
     bare = _CLITIC.sub("", word) if "-" not in word else word.replace("-", "").lower()
     if bare.islower() or not bare.isascii():
         return (bare.lower(),)
@@ -112,7 +111,6 @@ def content_stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=_WORDS_KEPT)
 def _content_parts(word: str) -> tuple[str, ...]:
-    """Return the stems of the meaningful words within one word."""
     return tuple(stem(part) for part in _apart(word) if part not in STOP_WORDS)
 
 

@@ -219,9 +219,6 @@ def foreign_ids(summary: str, context: StepContext) -> tuple[str, ...]:
     known = json.dumps(given, ensure_ascii=False, default=str).casefold()
     found = dict.fromkeys(match.group() for match in _ID.finditer(summary))
     claims = [one for one in found if len(one) >= _SHORTEST and one.casefold() not in known]
-    return tuple(one[:_LONGEST] for one in claims if not _is_amount(one, known))[:_MOST]
-
-
-def _is_amount(text: str, known: str) -> bool:
-    """Return True for a currency and a number of an answer that are written as one word."""
-    return bool(_AMOUNT.fullmatch(text)) and text.strip(ascii_uppercase) in known
+    # "EUR90" is a currency and a number of an answer, written as one word.
+    kept = (c for c in claims if not _AMOUNT.fullmatch(c) or c.strip(ascii_uppercase) not in known)
+    return tuple(one[:_LONGEST] for one in kept)[:_MOST]

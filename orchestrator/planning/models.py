@@ -57,12 +57,10 @@ class AgentProfile(Record):
     instructions: str = ""
     domains: tuple[str, ...] = Field(default=(), description="domains whose tools it may use")
     tools: tuple[str, ...] = Field(
-        default=(),
-        description="further tools that it may use: names, or `message_*`",
+        default=(), description="further tools that it may use: names, or `message_*`"
     )
     prefers: tuple[str, ...] = Field(
-        default=(),
-        description="domains whose tools rank first; forbids nothing",
+        default=(), description="domains whose tools rank first; forbids nothing"
     )
     model: str | None = Field(
         default=None, description="provider:model; None for the mission's, else the worker's"
@@ -339,8 +337,7 @@ class Observation(Record):
     at: datetime | None = Field(default=None, description="time of the answer")
     refused_by: str = Field(default="", description="person who refused it; empty if nobody did")
     hint: str = Field(
-        default="",
-        description="the person's request or reason: data, never an instruction",
+        default="", description="the person's request or reason: data, never an instruction"
     )
     repeated: str = Field(
         default="",
@@ -415,8 +412,7 @@ class StepContext(Record):
     )
     budget_left: Money | None = Field(default=None, description="None for no limit")
     allowance: Allowance | None = Field(
-        default=None,
-        description="remaining model usage for this step; None for no limit",
+        default=None, description="remaining model usage for this step; None for no limit"
     )
     now: datetime = Field(
         description="start of the mission: `tomorrow` means the same day in every step"

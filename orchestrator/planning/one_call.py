@@ -4,9 +4,7 @@ import re
 from collections.abc import Sequence
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
 from orchestrator.core.plan_origin import PlanOrigin
-from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import with_definitions
 from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.models import (
@@ -23,8 +21,8 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.rules.endings import table_of
 from orchestrator.planning.rules.items import read_items
-from orchestrator.planning.rules.result_text import table_of
 from orchestrator.planning.walls import is_inside, none_may
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.orders import Order
@@ -46,7 +44,7 @@ def plan_of_call(
     agent = able[0] if able else AgentProfile(name="generalist")
     ordered = (Order(tools=(tool.name,), clause=brief.goal),) if tool.is_side_effect else ()
     leg = LegPlan(
-        leg_id=_leg_id(tool.name),
+        leg_id=f"1-{re.sub(r'[^a-z0-9]+', '-', tool.name.lower()).strip('-')}"[:64],
         goal=brief.goal,
         agent=agent,
         orders=ordered,
@@ -78,26 +76,16 @@ def step_of_call(call: OneCall, context: StepContext, catalog: Catalog) -> StepD
         return Finish(summary=f"{tool.title}: done.", table=table_of(listed))
     if made:
         return GiveUp(reason=f"{tool.name}: {made[-1].error or made[-1].outcome}")
-    missing = _missing(tool, call)
+    filled = {*call.arguments, *tool.reference_inputs, *tool.pii_fields}  # or filled later
+    missing = [name for name in tool.required_inputs if name not in filled]
     asked = {name: value for name, value in context.inputs.items() if name in missing}
     if unknown := [name for name in missing if name not in asked]:
         return AskUser(
             question=f"{tool.title}: {', '.join(unknown)}?",
             why=f"{tool.name} cannot be called without it",
-            fields={name: _field(tool, name) for name in unknown},
+            fields={
+                name: with_definitions(tool.properties.get(name, {}), tool.input_schema)
+                for name in unknown
+            },
         )
     return CallTool(tool=call.tool, arguments={**call.arguments, **asked})
-
-
-def _missing(tool: Tool, call: OneCall) -> list[str]:
-    """Return the required inputs that the call leaves open; references are filled later."""
-    filled = {*call.arguments, *tool.reference_inputs, *tool.pii_fields}
-    return [name for name in tool.required_inputs if name not in filled]
-
-
-def _field(tool: Tool, name: str) -> JsonObject:
-    return with_definitions(tool.properties.get(name, {}), tool.input_schema)
-
-
-def _leg_id(name: str) -> str:
-    return f"1-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}"[:64]

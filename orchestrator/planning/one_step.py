@@ -57,7 +57,18 @@ def done_first(
     ranks = [_rank(one, only_reads) for one in wanted]
     first = ranks.index(min(ranks))
     if ranks[first] == 0:
-        return _reads(wanted, ranks)
+        made: list[CallTool] = []
+        dropped: dict[int, str] = {}
+        for at, (one, rank) in enumerate(zip(wanted, ranks, strict=True)):
+            if rank != 0 or not isinstance(one, CallTool):
+                dropped[at] = AFTER_READS
+            elif any((one.tool, one.arguments) == (other.tool, other.arguments) for other in made):
+                dropped[at] = TWICE
+            elif len(made) == MOST_CALLS:
+                dropped[at] = TOO_MANY
+            else:
+                made.append(one)
+        return _together(made), dropped
     why = _waits(wanted[first])
     return wanted[first], {at: why for at in range(len(wanted)) if at != first}
 
@@ -74,29 +85,11 @@ def _rank(wanted: StepDecision, only_reads: Callable[[CallTool], bool]) -> int:
     return 4
 
 
-def _reads(
-    wanted: Sequence[StepDecision], ranks: Sequence[int]
-) -> tuple[StepDecision, dict[int, str]]:
-    made: list[CallTool] = []
-    dropped: dict[int, str] = {}
-    for at, (one, rank) in enumerate(zip(wanted, ranks, strict=True)):
-        if rank != 0 or not isinstance(one, CallTool):
-            dropped[at] = AFTER_READS
-        elif any((one.tool, one.arguments) == (other.tool, other.arguments) for other in made):
-            dropped[at] = TWICE
-        elif len(made) == MOST_CALLS:
-            dropped[at] = TOO_MANY
-        else:
-            made.append(one)
-    return _together(made), dropped
-
-
 def _together(calls: Sequence[CallTool]) -> StepDecision:
     return calls[0] if len(calls) == 1 else CallTools(calls=tuple(calls))
 
 
 def _waits(done: StepDecision) -> str:
-    """Return why nothing else is done in the same step."""
     match done:
         case CallTool(tool=tool):
             what = f"{tool} goes alone, for it does more than read"

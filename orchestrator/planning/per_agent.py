@@ -10,13 +10,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import (
-    GoalUnread,
-    ModelError,
-    ModelUnusable,
-    PlanInvalid,
-    UsageError,
-)
+from orchestrator.core.errors import GoalUnread, ModelError, ModelUnusable, PlanInvalid, UsageError
 from orchestrator.core.plan_origin import PlanOrigin
 from orchestrator.planning.models import (
     CHAINING,
@@ -120,7 +114,13 @@ class PerAgentPlanner:
             return await self._split_by_rules(brief, catalog, agents)
         made: MissionPlan | PlanOrigin = PlanOrigin(model=models[0], fallback=brief.model_away)
         if self._splitter is not None and not brief.model_away:
-            made = await _first_answer(self._splitter(), brief, catalog, agents, models)
+            splitter, (*others, last) = self._splitter(), models
+            for model in others:
+                with suppress(ModelError):
+                    made = await splitter.split(brief, catalog, agents, model)
+                    break
+            else:
+                made = await splitter.split(brief, catalog, agents, last)
         if isinstance(made, MissionPlan):
             return self._in_its_words(made, brief)
         agent = self._whole_goal_to(agents, brief)
@@ -226,7 +226,6 @@ class PerAgentPlanner:
         return next(filter(self._finds_alone, free or able), None)
 
     def _finds_alone(self, agent: AgentProfile) -> bool:
-        """Return True if its planner can find tools that the words of a goal do not name."""
         return asks_model(agent, self._default) or agent.planner not in (None, CHAINING)
 
 
@@ -271,25 +270,5 @@ def own_planners(agents: Iterable[AgentProfile]) -> tuple[str, ...]:
 
 
 def _one_leg(brief: GoalBrief, agent: AgentProfile, origin: PlanOrigin) -> MissionPlan:
-    """Return the plan that gives the whole goal to one agent."""
     leg = LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent)
     return MissionPlan(legs=(leg,), made_by=origin.model_copy(update={"planner": "one leg"}))
-
-
-async def _first_answer(
-    splitter: Splitter,
-    brief: GoalBrief,
-    catalog: Catalog,
-    agents: Sequence[AgentProfile],
-    models: Sequence[str],
-) -> MissionPlan | PlanOrigin:
-    """Return the answer of the first of these models that gives one.
-
-    Raises:
-        ModelError: of the last one, if none answers.
-    """
-    *others, last = models
-    for model in others:
-        with suppress(ModelError):
-            return await splitter.split(brief, catalog, agents, model)
-    return await splitter.split(brief, catalog, agents, last)

@@ -46,9 +46,7 @@ class PlannedStep(Record):
     decision: StepDecision
     usage: Usage | None = Field(default=None, description="None if no model was asked")
     dropped: tuple[Dropped, ...] = Field(
-        default=(),
-        max_length=MOST_DROPPED,
-        description="further wanted calls that are not made",
+        default=(), max_length=MOST_DROPPED, description="further wanted calls that are not made"
     )
     conversation: str = Field(
         default="", description="store key of the exchange that decided it; empty if none"
@@ -232,7 +230,13 @@ def check_decision(
         case AskUser():
             _check_question(decision, context, catalog)
         case HandOver():
-            _check_hand_over(decision, context)
+            _check_text("a hand-over needs a goal", decision.goal)
+            names = [colleague.name for colleague in context.colleagues]
+            if decision.agent not in names:
+                raise DecisionInvalid(
+                    f"nothing can be handed over to {decision.agent!r}, only to "
+                    f"{', '.join(names) or 'nobody'}"
+                )
         case StepGoal() if context.written is not None:
             pass
         case Finish(summary=summary):
@@ -251,7 +255,9 @@ def _check_call(
     decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
     shown = {*selection.tools, *context.discovered, *context.forwarded}
-    if decision.tool not in shown and not _is_core(decision.tool, context, catalog):
+    known = catalog.tools.get(decision.tool)
+    is_core = known is not None and known.load_policy == "core" and listed([known], context.agent)
+    if decision.tool not in shown and not is_core:
         raise DecisionInvalid(
             f"{decision.tool} was not among the {len(shown)} tools shown; discover it first"
         )
@@ -273,14 +279,6 @@ def only_reads(tool: Tool) -> bool:
     return not (tool.is_side_effect or tool.needs_confirmation)
 
 
-def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
-    """Return True if the tool is in every prompt of this agent."""
-    tool = catalog.tools.get(name)
-    if tool is None or tool.load_policy != "core":
-        return False
-    return bool(listed([tool], context.agent))
-
-
 def _check_question(decision: AskUser, context: StepContext, catalog: Catalog) -> None:
     _check_text("a question to the user needs text", decision.question)
     if not decision.fields:
@@ -292,16 +290,6 @@ def _check_question(decision: AskUser, context: StepContext, catalog: Catalog) -
         raise DecisionInvalid(
             f"{', '.join(asked)} is personal, and an answer would be kept in the open: call the "
             f"tool with the handle {handle_for(asked[0])}; what the vault lacks is asked for then"
-        )
-
-
-def _check_hand_over(decision: HandOver, context: StepContext) -> None:
-    _check_text("a hand-over needs a goal", decision.goal)
-    names = [colleague.name for colleague in context.colleagues]
-    if decision.agent not in names:
-        raise DecisionInvalid(
-            f"nothing can be handed over to {decision.agent!r}, only to "
-            f"{', '.join(names) or 'nobody'}"
         )
 
 

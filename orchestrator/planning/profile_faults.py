@@ -90,7 +90,6 @@ def _faults(agent: str, found: Iterable[_Found]) -> list[ProfileFault]:
 
 
 def _fault_of_form(fault: Any) -> _Found:
-    """Return an error of pydantic as a fault of the profile."""
     place = ".".join(str(part) for part in fault["loc"])
     if not place:
         return "profile", "it is no mapping", "write `name: ...`"
@@ -104,7 +103,6 @@ def _fault_of_form(fault: Any) -> _Found:
 
 
 def _nobody(profile: AgentProfile, profiles: Iterable[AgentProfile]) -> Iterator[_Found]:
-    """Yield a fault for each unknown agent to which a profile hands parts over."""
     others = tuple(one.name for one in profiles if one.name != profile.name)
     for name in profile.hands_over_to:
         if name not in (*others, ANYBODY):
@@ -122,7 +120,6 @@ def _lists_nothing(profile: AgentProfile) -> Iterator[_Found]:
 
 
 def _never_asked(profile: AgentProfile) -> Iterator[_Found]:
-    """Yield faults for models that are never asked, or named twice."""
     models = {"model": (profile.model,) if profile.model else (), "fallback": profile.fallback}
     if profile.planner == CHAINING:
         for key in (key for key, named in models.items() if named):

@@ -82,7 +82,9 @@ class _Projection:
         """Return the named parts of a value by these schemas; by default, of the whole answer."""
         schemas = schemas or (self._root,)
         if isinstance(value, list):
-            return [self.of(held, self._of_item(n, schemas)) for n, held in enumerate(value)]
+            parts = self._named(schemas).parts
+            inner = [tuple(s for p in parts for s in _items(n, p)) for n in range(len(value))]
+            return [self.of(o, s or (_ANYTHING,)) for o, s in zip(value, inner, strict=True)]
         if not isinstance(value, dict) or (named := self._named(schemas)).is_whole:
             return value
         found = {name: self._of_property(name, named) for name in value}
@@ -91,18 +93,18 @@ class _Projection:
     def _named(self, schemas: _Schemas) -> _Named:
         key = tuple(map(id, schemas))
         if key not in self._known:
-            self._known[key] = schemas, self._read(schemas)
+            parts = tuple(self._in_place(schemas))
+            properties: dict[str, _Schemas] = {}
+            for part in parts:
+                for name, schema in properties_of(part).items():
+                    properties[name] = (*properties.get(name, ()), schema)
+            # Nothing names the keys of the objects, or a schema accepts objects of any kind.
+            named = any(part.get(keyword) for part in parts for keyword in _NAMING)
+            branches = (one for schema in schemas for one in subschemas(schema, ("anyOf", "oneOf")))
+            is_whole = not named or any(branch in _ANY_OBJECT for branch in branches)
+            by_pattern = tuple(part for part in parts if part.get("patternProperties"))
+            self._known[key] = schemas, _Named(parts, properties, by_pattern, is_whole)
         return self._known[key][1]
-
-    def _read(self, schemas: _Schemas) -> _Named:
-        parts = tuple(self._in_place(schemas))
-        properties: dict[str, _Schemas] = {}
-        for part in parts:
-            for name, schema in properties_of(part).items():
-                properties[name] = (*properties.get(name, ()), schema)
-        is_whole = not any(map(_names_something, parts)) or any(map(_is_free, schemas))
-        by_pattern = tuple(part for part in parts if part.get("patternProperties"))
-        return _Named(parts, properties, by_pattern, is_whole)
 
     def _in_place(self, schemas: _Schemas) -> Iterator[JsonObject]:
         waiting = list(schemas)
@@ -119,21 +121,6 @@ class _Projection:
         for part in named.by_pattern:
             found = (*found, *_by_pattern(name, part))
         return found or tuple(schema for part in named.parts for schema in _of_others(part))
-
-    def _of_item(self, number: int, schemas: _Schemas) -> _Schemas:
-        parts = self._named(schemas).parts
-        return tuple(inner for part in parts for inner in _items(number, part)) or (_ANYTHING,)
-
-
-def _names_something(schema: JsonObject) -> bool:
-    """Return True if a schema names the keys of its objects, or describes all their values."""
-    return any(schema.get(keyword) for keyword in _NAMING)
-
-
-def _is_free(schema: JsonObject) -> bool:
-    """Return True if a schema, or an alternative of it, accepts objects of any kind."""
-    branches = [*subschemas(schema, ("anyOf", "oneOf"))]
-    return any(branch in _ANY_OBJECT for branch in branches)
 
 
 def _by_pattern(name: str, schema: JsonObject) -> Iterator[JsonObject]:

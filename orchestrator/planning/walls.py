@@ -11,13 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import OutsideWall, PlanError, PlanInvalid
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.planning.models import (
-    ANYBODY,
-    AgentProfile,
-    Colleague,
-    LegPlan,
-    MissionPlan,
-)
+from orchestrator.planning.models import ANYBODY, AgentProfile, Colleague, LegPlan, MissionPlan
 from orchestrator.planning.trimming import cut_text
 from orchestrator.saga.orders import Order
 
@@ -60,16 +54,14 @@ class Walls:
             PlanInvalid: it names the leg, the agent and a tool.
         """
         for leg in plan.legs:
-            self._check_leg(leg, catalog)
-
-    def _check_leg(self, leg: LegPlan, catalog: Catalog) -> None:
-        own, planned = self._own.get(leg.agent.name, ()), leg.agent.wall
-        for tool in catalog.tools.values():
-            if planned.admits(tool.name, tool.domain) and not is_inside(tool, own):
-                raise PlanInvalid(
-                    f"leg {leg.leg_id} lets the agent {leg.agent.name} use {tool.name}, which its "
-                    "profile does not allow; plan with the profile that the planner was given"
-                )
+            own, planned = self._own.get(leg.agent.name, ()), leg.agent.wall
+            for tool in catalog.tools.values():
+                if planned.admits(tool.name, tool.domain) and not is_inside(tool, own):
+                    raise PlanInvalid(
+                        f"leg {leg.leg_id} lets the agent {leg.agent.name} use {tool.name}, which "
+                        "its profile does not allow; plan with the profile that the planner was "
+                        "given"
+                    )
 
 
 def none_may(text: str, tool: Tool) -> PlanError:

@@ -58,7 +58,9 @@ def plan_of_workflow(
     """
     document, linked = parsed(source)
     bound = bind(document, source.workflow_id, catalog, {**linked, **source.sources})
-    _check_inputs(bound, brief)
+    faults = dict.fromkeys(fault for one in bound for fault in _faults(one, brief.inputs))
+    if faults:
+        raise PlanInvalid(f"the inputs of {bound[-1].workflow_id}: {'; '.join(faults)}")
     ids = {one.workflow_id: _leg_id(number, one) for number, one in enumerate(bound, 1)}
     legs = tuple(
         LegPlan(
@@ -176,7 +178,6 @@ def _answer(seen: Observation) -> StepAnswer:
 
 
 def _orders_of(workflow: WrittenWorkflow, only: str = "") -> Iterator[Order]:
-    """Yield an order for each consequence of a workflow, each conditional on being reached."""
     for path, step in workflow.paths():
         for tool in step.tools if step.is_consequence and only in ("", path) else ():
             yield Order(
@@ -193,20 +194,8 @@ def _reached(path: str) -> str:
 
 
 def _headers_read(workflow: WrittenWorkflow) -> tuple[str, ...]:
-    """Return the names of headers that expressions of a workflow read, in lower case."""
     found = {name.lower() for name in _HEADER.findall(workflow.model_dump_json())}
     return (*_ALWAYS_READ, *sorted(found.difference(_ALWAYS_READ)))
-
-
-def _check_inputs(workflows: Sequence[WrittenWorkflow], brief: GoalBrief) -> None:
-    """Refuse inputs that are missing or that a workflow's schema does not allow.
-
-    Raises:
-        PlanInvalid: one sentence with each fault.
-    """
-    faults = dict.fromkeys(fault for one in workflows for fault in _faults(one, brief.inputs))
-    if faults:
-        raise PlanInvalid(f"the inputs of {workflows[-1].workflow_id}: {'; '.join(faults)}")
 
 
 def _faults(workflow: WrittenWorkflow, inputs: JsonObject) -> Iterator[str]:
@@ -220,10 +209,7 @@ def _faults(workflow: WrittenWorkflow, inputs: JsonObject) -> Iterator[str]:
 
 
 def _agent_of(
-    workflow: WrittenWorkflow,
-    brief: GoalBrief,
-    catalog: Catalog,
-    agents: Sequence[AgentProfile],
+    workflow: WrittenWorkflow, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
 ) -> AgentProfile:
     """Return the first agent that may make every call of a workflow, or the one that it names."""
     steps = workflow.called_steps()
@@ -250,7 +236,6 @@ def _agent_of(
 
 
 def _check_goal(step: WrittenStep, catalog: Catalog, agents: Sequence[AgentProfile]) -> None:
-    """Refuse the goal of a step whose agent is unknown, or may not have the effects of it."""
     tools = [catalog.tool(name) for name in step.orders]
     if (agents or step.agent) and agent_of_goal(step.agent, tools, agents) is None:
         known = ", ".join(one.name for one in agents) or "none"
@@ -270,10 +255,7 @@ def agent_of_goal(
 def _limits(agent: AgentProfile) -> Limits:
     own = agent.limits
     return own.model_copy(
-        update={
-            "steps": own.steps or _MOST_STEPS,
-            "tool_calls": own.tool_calls or _MOST_STEPS,
-        }
+        update={"steps": own.steps or _MOST_STEPS, "tool_calls": own.tool_calls or _MOST_STEPS}
     )
 
 

@@ -145,14 +145,11 @@ class Conversations:
             await asyncio.to_thread(self._pieces.put, mission_id, exchange.key, piece)
         except OSError:
             return ""
-        self._hold(exchange.key, (before or NOTHING_SAID).grown(exchange, messages))
-        return exchange.key
-
-    def _hold(self, key: str, conversation: LegConversation) -> None:
-        self._held.pop(conversation.last.before, None)
-        self._held[key] = conversation
+        self._held.pop(exchange.before, None)
+        self._held[exchange.key] = (before or NOTHING_SAID).grown(exchange, messages)
         while len(self._held) > _IN_MEMORY:
             self._held.popitem(last=False)
+        return exchange.key
 
 
 def tokens_of(messages: Sequence[ModelMessage]) -> int:
@@ -184,8 +181,5 @@ def _read(pieces: Pieces, mission_id: str, key: str) -> LegConversation | None:
             )
     except (OrchestratorError, OSError, ValidationError):
         return None
-    return found if _is_whole(found.messages) else None
-
-
-def _is_whole(messages: Sequence[ModelMessage]) -> bool:
-    return bool(messages) and isinstance(messages[-1], ModelResponse)
+    is_whole = bool(found.messages) and isinstance(found.messages[-1], ModelResponse)
+    return found if is_whole else None

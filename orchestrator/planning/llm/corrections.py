@@ -133,7 +133,10 @@ def _repeats(decision: CallTool, tool: Tool, context: StepContext, catalog: Cata
     """Return why a consequence is not called again; '' if it is new, or ordered again."""
     done = [o for o in context.observations if _is_same(tool, decision, o)]
     last = next((seen for seen in reversed(done) if seen.outcome == "succeeded"), None)
-    if last is None or _is_cancelled(last, context, catalog):
+    later = context.observations[context.observations.index(last) + 1 :] if last else ()
+    ends = (catalog.tools.get(one.tool) for one in later if one.outcome == "succeeded")
+    is_cancelled = any(one is not None and one.cancel_for == tool.name for one in ends)
+    if last is None or is_cancelled:
         return ""
     orders = [order for order in context.orders if tool.name in order.tools]
     each = next((order.each for order in orders if order.each), "")
@@ -151,15 +154,7 @@ def _repeats(decision: CallTool, tool: Tool, context: StepContext, catalog: Cata
     return f"{text}. {goal}, these are not done: {named}. Do what the goal asks for, or end"
 
 
-def _is_cancelled(made: Observation, context: StepContext, catalog: Catalog) -> bool:
-    """Return True if the leg has cancelled an effect of this tool since."""
-    later = context.observations[context.observations.index(made) + 1 :]
-    cancels = (catalog.tools.get(one.tool) for one in later if one.outcome == "succeeded")
-    return any(tool is not None and tool.cancel_for == made.tool for tool in cancels)
-
-
 def _is_same(tool: Tool, wanted: CallTool, seen: Observation) -> bool:
-    """Return True if a call of this leg has the same essential arguments."""
     both = (essential_arguments(tool, one.arguments) for one in (wanted, seen))
     return seen.tool == tool.name and len({canonical_text(one) for one in both}) == 1
 

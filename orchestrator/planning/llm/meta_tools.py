@@ -117,9 +117,7 @@ ASKED: Final = "user_ask"
 ENDED: Final = "part_done"
 META_TOOLS: Final = (
     MetaTool(
-        DISCOVER,
-        "Find tools by a few words; the next step has their schemas.",
-        DiscoverTools,
+        DISCOVER, "Find tools by a few words; the next step has their schemas.", DiscoverTools
     ),
     MetaTool(ASKED, "Ask the user for values that nothing else supplies.", Ask),
     MetaTool(

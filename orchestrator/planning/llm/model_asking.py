@@ -3,6 +3,7 @@
 This module never retries a failed request: the engine does, and survives this process.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -14,7 +15,6 @@ from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
-    ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
     TextPart,
@@ -123,7 +123,9 @@ class Models:
                 unread = _CUT if is_cut else _HELD_BACK
                 raise AnswerUnusable(unread, answered, is_withheld=not is_cut) from error
             except exceptions.ModelAPIError as error:
-                raise trouble_with(name, error, _text_of(messages)) from error
+                parts = (part for message in messages for part in message.parts)
+                sent = "\n".join(str(getattr(part, "content", "")) for part in parts)
+                raise trouble_with(name, error, sent) from error
             except exceptions.UserError as error:
                 raise ModelRefused(name, " ".join(str(error).split())) from error
             except Exception as error:  # any error of the provider's own library
@@ -176,8 +178,12 @@ async def _received(stream: StreamedResponse) -> ModelResponse:
     text = ""
     try:
         async for event in stream:
-            if added := _text_in(event):
-                show(text := (text + added)[-_MOST_SHOWN:])
+            match event:
+                case (
+                    PartStartEvent(part=TextPart(content=added))
+                    | PartDeltaEvent(delta=TextPartDelta(content_delta=added))
+                ) if added:
+                    show(text := (text + added)[-_MOST_SHOWN:])
     finally:
         show("")
     answer = stream.get()
@@ -186,25 +192,12 @@ async def _received(stream: StreamedResponse) -> ModelResponse:
     return answer
 
 
-def _text_in(event: ModelResponseStreamEvent) -> str:
-    match event:
-        case PartStartEvent(part=TextPart(content=text)):
-            return text
-        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            return text
-    return ""
-
-
-def _text_of(messages: Sequence[ModelMessage]) -> str:
-    """Return all texts of a conversation in order."""
-    parts = (part for message in messages for part in message.parts)
-    return "\n".join(str(getattr(part, "content", "")) for part in parts)
-
-
 def usage_of(answer: ModelResponse) -> Usage:
     """Return the usage of an answer, with its list price if the price list has the model."""
     counted = answer.usage
-    price = _price(answer)
+    price: Decimal | None = None
+    with contextlib.suppress(LookupError, ValueError, AssertionError):
+        price = answer.cost().total_price
     return Usage(
         requests=1,
         input_tokens=counted.input_tokens,
@@ -215,10 +208,3 @@ def usage_of(answer: ModelResponse) -> Usage:
         cost_usd=price or Decimal(0),
         unpriced=1 if price is None else 0,
     )
-
-
-def _price(answer: ModelResponse) -> Decimal | None:
-    try:
-        return answer.cost().total_price
-    except (LookupError, ValueError, AssertionError):
-        return None

@@ -28,7 +28,7 @@ from orchestrator.planning.llm.model_asking import CAUSES, Models
 from orchestrator.planning.llm.model_providers import model_problem
 from orchestrator.planning.llm.model_step import ModelStep, complaint, shown_tools, since
 from orchestrator.planning.llm.offered_tools import offered_names
-from orchestrator.planning.llm.prompt import Section, ToolBlock, block_of, rendered
+from orchestrator.planning.llm.prompt import Section, block_of, rendered
 from orchestrator.planning.metering import AnswerUnusable
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.planner import PlannedStep
@@ -144,7 +144,13 @@ class LlmPlanner:
             context.mission_id, context.conversation, model=model
         )
         block = block_of(context, selection, catalog)
-        deferred = self._deferred(context, block)
+        # Of the deferred catalog, only changed sections are rendered again.
+        leg = (context.mission_id, context.leg_id)
+        sections = rendered(block, context.catalog_digest, self._rendered.pop(leg, {}))
+        self._rendered[leg] = sections
+        if len(self._rendered) > _MOST_LEGS:
+            del self._rendered[next(iter(self._rendered))]
+        deferred = sections["catalog"].text
         if said is not None:
             tools = offered_names(shown_tools(block, context, catalog, said))
             new = _shown(since(context, said), catalog)
@@ -164,15 +170,6 @@ class LlmPlanner:
         # In a thread: rendering the past of a long leg takes seconds, and other activities share
         # the loop.
         return await asyncio.to_thread(begun)
-
-    def _deferred(self, context: StepContext, block: ToolBlock) -> str:
-        """Return the deferred catalog of a step, re-rendering only changed sections."""
-        leg = (context.mission_id, context.leg_id)
-        sections = rendered(block, context.catalog_digest, self._rendered.pop(leg, {}))
-        self._rendered[leg] = sections
-        if len(self._rendered) > _MOST_LEGS:
-            del self._rendered[next(iter(self._rendered))]
-        return sections["catalog"].text
 
     async def _kept(self, tried: "_Tried", step: ModelStep, model: str) -> PlannedStep:
         """Return the step with its conversation's key; the correction is not stored."""
@@ -213,7 +210,6 @@ class LlmPlanner:
 
 
 def _shown(context: StepContext, catalog: Catalog) -> StepContext:
-    """Return the context of a step in the form that a model sees."""
     return with_remedies(shown_to_models(context, catalog), catalog)
 
 

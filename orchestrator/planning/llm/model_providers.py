@@ -146,7 +146,10 @@ def trouble_with(
         sent: the prompt, no words of which are shown.
     """
     kind = ModelUnavailable if _passes(error) else ModelRefused
-    said = redacted(_said(error.body), sent) if _is_explained(error) else ""
+    # The provider refused the content of the request, not the caller.
+    is_refusal = isinstance(error, exceptions.ModelRequestRejectedError)
+    is_explained = is_refusal and not isinstance(error, exceptions.ModelAuthenticationError)
+    said = redacted(_said(error.body), sent) if is_explained else ""
     reason = f"{_reason(error)}: {said}" if said else _reason(error)
     return kind(model, reason, _remedy(model, error), error.retry_after)
 
@@ -172,12 +175,6 @@ def redacted(text: str, sent: str) -> str:
             hidden |= {*range(n, n + _QUOTED)}
     shown = ("\u2026" if n in hidden else word for n, word in enumerate(words))
     return cut_text(" ".join(word for word, _ in groupby(shown)), _LONGEST_SAID)
-
-
-def _is_explained(error: exceptions.ModelAPIError) -> bool:
-    """Return True if the provider refused the content of the request, not the caller."""
-    is_refusal = isinstance(error, exceptions.ModelRequestRejectedError)
-    return is_refusal and not isinstance(error, exceptions.ModelAuthenticationError)
 
 
 def _said(body: object) -> str:

@@ -31,11 +31,7 @@ from orchestrator.planning.llm.conversation import LegConversation, LegExchange,
 from orchestrator.planning.llm.meta_tools import ASKED, DISCOVER, ENDED, meta_tools
 from orchestrator.planning.llm.offered_tools import OfferedTools
 from orchestrator.planning.llm.prompt import ToolBlock, meta_schemas, tool_schema
-from orchestrator.planning.models import (
-    FINISH,
-    Observation,
-    StepContext,
-)
+from orchestrator.planning.models import FINISH, Observation, StepContext
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.planning.walls import is_inside

@@ -59,7 +59,6 @@ def wire_key(name: str) -> str:
 
 
 def _renamed(schema: JsonObject) -> dict[str, str]:
-    """Return the renamed properties anywhere in a schema, by their offered names."""
     names = {
         name for inner in walk(schema) for name in (*properties_of(inner), *required_of(inner))
     }
@@ -114,7 +113,9 @@ def _of_schema(
     read: JsonObject = {}
     for name, value in given.items():
         inner = resolve(known.get(name, {}), root)
-        kinds = _kinds(inner)
+        kind = inner.get("type")
+        stated = kind if isinstance(kind, list) else [kind]
+        kinds = frozenset(str(one) for one in stated if one)
         is_null = value is None or (value in _NULLS and "enum" not in inner)
         if is_null and name not in required and kinds and "null" not in kinds:
             continue
@@ -122,12 +123,6 @@ def _of_schema(
             value = _own_names(_from_text(value, kinds), names)
         read[name] = _of_schema(value, inner, root, names) if isinstance(value, dict) else value
     return read
-
-
-def _kinds(schema: JsonObject) -> frozenset[str]:
-    """Return the types that a schema states; empty if it states none at its top."""
-    kind = schema.get("type")
-    return frozenset(str(one) for one in (kind if isinstance(kind, list) else [kind]) if one)
 
 
 def _from_text(text: str, kinds: frozenset[str]) -> JsonValue:
@@ -150,17 +145,16 @@ def _named(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, JsonObje
 
 
 def _words(moved: JsonObject) -> Iterator[str]:
-    """Yield alternatives of names in words, everything else as JSON Schema."""
     left = dict(moved)
     for keyword in _SEVERAL:
         named = alternatives_of({keyword: left.get(keyword, [])})
-        if named and all(_only_requires(inner) for inner in subschemas(left, (keyword,))):
+        members = subschemas(left, (keyword,))
+        # Each only requires names.
+        if named and all(
+            isinstance(o, dict) and {*o} == {"required"} and o["required"] for o in members
+        ):
             del left[keyword]
             how_many = "exactly one" if keyword == "oneOf" else "at least one"
             yield f"Give {how_many} of: {'; '.join(' and '.join(names) for names in named)}."
     if left:
         yield f"The inputs together fit {json.dumps(left, ensure_ascii=False)}."
-
-
-def _only_requires(schema: object) -> bool:
-    return isinstance(schema, dict) and set(schema) == {"required"} and bool(schema["required"])

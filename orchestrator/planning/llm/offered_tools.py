@@ -105,7 +105,9 @@ def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
         [
             key
             for key, tool, _ in read
-            if (named := parts & {tool.name, key}) and not _acts(parts - named)
+            # `cancel.desk_book` is another tool.
+            if (named := parts & {tool.name, key})
+            and not any(is_verb(w.lower()) for part in parts - named for w in _WORD.findall(part))
         ],
         [key for key, _, name in read if name == words],
         [key for key, tool, _ in read if _words(tool.title) == words],
@@ -115,11 +117,6 @@ def meant_by(said: str, tools: Mapping[Key, Tool]) -> Key | None:
         if fits:
             return fits[0] if len(fits) == 1 else None
     return None
-
-
-def _acts(parts: Iterable[str]) -> bool:
-    """Return True if one of these is a verb: `cancel.desk_book` is another tool."""
-    return any(is_verb(word.lower()) for part in parts for word in _WORD.findall(part))
 
 
 def could_mean(said: str, tools: Iterable[Tool]) -> list[Tool]:
@@ -174,48 +171,54 @@ class OfferedTools:
         wrong: dict[int, DecisionInvalid] = {}
         for at, (name, arguments) in enumerate(calls):
             try:
-                wanted[at] = self._checked(name, arguments, said)
+                if arguments is None:
+                    raise DecisionInvalid(f"the arguments of {name} are not a JSON object")
+                decision = self._parsed(name, arguments, said)
+                with contextlib.suppress(OutsideWall):
+                    check_decision(decision, self.selection, self.context, self.catalog)
+                wanted[at] = decision
             except DecisionInvalid as error:
                 wrong[at] = error
         if not wanted:
             raise wrong[0]
-        decision, waits = done_first([*wanted.values()], self._only_reads)
+        decision, waits = done_first(
+            [*wanted.values()], lambda call: only_reads(self.catalog.tool(call.tool))
+        )
         why = {at: f"it cannot be carried out: {error}" for at, error in wrong.items()}
         why |= {[*wanted][at]: why_waits for at, why_waits in waits.items()}
-        dropped = [_dropped(calls[at][0], wanted.get(at), why[at]) for at in sorted(why)]
-        decision, copied = self._without_copies(decision)
-        return PlannedStep(decision=decision, usage=usage, dropped=bounded([*dropped, *copied]))
-
-    def _checked(self, name: str, arguments: JsonObject | None, said: str) -> StepDecision:
-        if arguments is None:
-            raise DecisionInvalid(f"the arguments of {name} are not a JSON object")
-        decision = self._parsed(name, arguments, said)
-        with contextlib.suppress(OutsideWall):
-            check_decision(decision, self.selection, self.context, self.catalog)
-        return decision
-
-    def _only_reads(self, call: CallTool) -> bool:
-        return only_reads(self.catalog.tool(call.tool))
-
-    def _without_copies(self, decision: StepDecision) -> tuple[StepDecision, list[Dropped]]:
-        """Return a decision without inputs that a model copied from the document, and a note."""
+        dropped = []
+        for at in sorted(why):
+            call = wanted.get(at)
+            if isinstance(call, CallTool):
+                dropped.append(Dropped(tool=call.tool, arguments=call.arguments, why=why[at]))
+            else:  # without unchecked arguments
+                name = cut_text(calls[at][0], _LONGEST_NAME)
+                dropped.append(Dropped(tool=name, why=why[at]))
         tool = self.catalog.tools.get(decision.tool) if isinstance(decision, CallTool) else None
-        if tool is None or not isinstance(decision, CallTool) or not tool.is_side_effect:
-            return decision, []
-        if not (copied := copied_inputs(tool, decision.arguments, self.context)):
-            return decision, []
-        kept = {n: held for n, held in decision.arguments.items() if n not in copied}
-        note = Dropped(tool=tool.name, arguments=copied, why=_COPIED, is_left_out=True)
-        return decision.model_copy(update={"arguments": kept}), [note]
+        if tool is not None and isinstance(decision, CallTool) and tool.is_side_effect:
+            copied = copied_inputs(tool, decision.arguments, self.context)
+            kept = {n: held for n, held in decision.arguments.items() if n not in copied}
+            decision = decision.model_copy(update={"arguments": kept})
+            note = Dropped(tool=tool.name, arguments=copied, why=_COPIED, is_left_out=True)
+            dropped += [note] if copied else []
+        return PlannedStep(decision=decision, usage=usage, dropped=bounded(dropped))
 
     def _parsed(self, name: str, arguments: JsonObject, said: str) -> StepDecision:
         said_name = wire_name(bare_name(name))
         meta = next((meta for meta in self.meta if meta.name == said_name), None)
         if meta is not None:
-            return self._of_conditions(meta.decision(arguments))
-        meant = meant_by(name, self.tools)
-        tool = self.tools[meant] if meant is not None else self._outside(name)
-        if tool is None:
+            decision = meta.decision(arguments)
+            orders = (order for order in self.context.orders if order.is_conditional)
+            whens = {order.when or order.each for order in orders}
+            if not isinstance(decision, Finish) or not len(whens) == len(decision.conditions) == 1:
+                return decision
+            # The one condition that was read is that of the only order that has any.
+            read = decision.conditions[0].model_copy(update={"when": whens.pop()})
+            return decision.model_copy(update={"conditions": (read,)})
+        meant, tool = meant_by(name, self.tools), self.catalog.tools.get(name)
+        if meant is not None:
+            tool = self.tools[meant]
+        elif tool is None or is_inside(tool, (self.context.agent.wall,)):
             raise DecisionInvalid(
                 f"{cut_text(name, _LONGEST_NAME)} is not among the {len(self.tools)} tools shown "
                 f"({', '.join(self.tools) or 'none'}); discover it first"
@@ -228,19 +231,6 @@ class OfferedTools:
             tool=tool.name, arguments=given, reason=cut_text(stated_reason, _LONGEST_REASON)
         )
 
-    def _of_conditions(self, decision: StepDecision) -> StepDecision:
-        """Return an ending whose one condition is matched with the only order that has any."""
-        whens = {order.when or order.each for order in self.context.orders if order.is_conditional}
-        if not isinstance(decision, Finish) or len(whens) != 1 or len(decision.conditions) != 1:
-            return decision
-        read = decision.conditions[0].model_copy(update={"when": whens.pop()})
-        return decision.model_copy(update={"conditions": (read,)})
-
-    def _outside(self, name: str) -> Tool | None:
-        """Return the tool of that name if the agent may not use it."""
-        tool = self.catalog.tools.get(name)
-        return None if tool is None or is_inside(tool, (self.context.agent.wall,)) else tool
-
 
 def copied_inputs(tool: Tool, arguments: JsonObject, context: StepContext) -> JsonObject:
     """Return optional arguments that copy the document's examples or defaults without a source.
@@ -250,42 +240,24 @@ def copied_inputs(tool: Tool, arguments: JsonObject, context: StepContext) -> Js
         arguments: the arguments of one call.
         context: its goal, inputs, facts and answers are possible sources of a value.
     """
-    optional = (name for name in arguments if name not in tool.required_inputs)
-    likely = {
-        name: arguments[name]
-        for name in optional
-        if arguments[name] in _shown_values(tool.properties.get(name, {}))
-    }
+    likely: JsonObject = {}
+    for name in [one for one in arguments if one not in tool.required_inputs]:
+        schema = tool.properties.get(name, {})
+        examples = schema.get("examples")
+        shown = [schema[key] for key in ("default", "example") if key in schema]
+        if arguments[name] in [*shown, *(examples if isinstance(examples, list) else [])]:
+            likely[name] = arguments[name]
     if not likely:
         return {}
-    said = _said_in(context)
-    return {name: held for name, held in likely.items() if not _stands_in(held, said)}
-
-
-def _shown_values(schema: JsonObject) -> list[JsonValue]:
-    """Return the example and default values of an input in the document."""
-    examples = schema.get("examples")
-    shown = [schema[name] for name in ("default", "example") if name in schema]
-    return [*shown, *(examples if isinstance(examples, list) else [])]
-
-
-def _said_in(context: StepContext) -> str:
     sources: list[JsonValue] = [context.mission_goal, dict(context.inputs)]
     sources += [[dict(fact.arguments), fact.body] for fact in context.facts]
     sources += [seen.body for seen in context.observations]
     sources += [seen.hint for seen in context.observations if seen.hint]
-    return json.dumps(sources, ensure_ascii=False).casefold()
-
-
-def _stands_in(value: JsonValue, said: str) -> bool:
-    """Return True if a text contains a value; a number counts only as a separate word."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    found = re.escape(text.casefold())
-    return re.search(rf"(?<![\d.]){found}(?!\d)", said) is not None
-
-
-def _dropped(name: str, wanted: StepDecision | None, why: str) -> Dropped:
-    """Return the report of a dropped call, without unchecked arguments."""
-    if isinstance(wanted, CallTool):
-        return Dropped(tool=wanted.tool, arguments=wanted.arguments, why=why)
-    return Dropped(tool=cut_text(name, _LONGEST_NAME), why=why)
+    said = json.dumps(sources, ensure_ascii=False).casefold()
+    copied: JsonObject = {}
+    for name, value in likely.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        # A number counts only as a separate word.
+        if not re.search(rf"(?<![\d.]){re.escape(text.casefold())}(?!\d)", said):
+            copied[name] = value
+    return copied

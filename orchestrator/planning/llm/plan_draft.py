@@ -181,7 +181,19 @@ class DraftReading:
         taken = bytearray(len(self._goal))
         for start, end in (span for quote in quotes for span in spans_of(quote, self._goal)):
             taken[start:end] = b"\x01" * (end - start)
-        return tuple(_stretches(self._goal, taken))
+        runs: list[list[Span]] = [[]]
+        for word in _WORD.finditer(self._goal):
+            if any(taken[word.start() : word.end()]):
+                runs.append([])
+            else:
+                runs[-1].append(word.span())
+        texts = []
+        for run in runs:
+            for at in (0, -1):  # without connectives at the ends
+                while run and self._goal[slice(*run[at])].casefold() in _JOINING:
+                    run.pop(at)
+            texts.append(self._goal[run[0][0] : run[-1][1]] if run else "")
+        return tuple(text for text in texts if text and text not in _JOINING)
 
     def _of_the_goal(self, draft: DraftLeg) -> DraftLeg | None:
         """Return the leg without quotes that are not in the goal; None if no quote remains."""
@@ -196,7 +208,20 @@ class DraftReading:
     def _leg(self, draft: DraftLeg, number: int) -> LegPlan:
         orders = tuple(self._orders(draft))
         agent = self._agent(draft, orders)
-        self._check_reach(draft, orders, agent)
+        findings = []
+        for order in orders:
+            if not is_inside(self._catalog.tool(order.tools[0]), (agent.wall,)):
+                findings.append(
+                    f"leg {draft.id} is for the agent {agent.name}, which may not use "
+                    f"{order.tools[0]}; give it to one that may"
+                )
+            if order.count > agent.max_items:
+                findings.append(
+                    f"leg {draft.id} orders {order.count} of a kind; the agent {agent.name} does "
+                    f"at most {agent.max_items}"
+                )
+        if findings:
+            raise DraftRefused(*findings)
         said, own = " ".join(draft.quotes), self._id_of(draft, number)
         needed = dict.fromkeys(map(self._needed, draft.needs))
         return LegPlan(
@@ -284,19 +309,17 @@ class DraftReading:
         )
 
     def _agent(self, draft: DraftLeg, orders: Sequence[Order]) -> AgentProfile:
-        if not self._agents:
-            return self._of_domain(draft, orders)
+        """Return the named agent; without profiles, the one of the orders' domain."""
         said = draft.agent.casefold().strip()
-        fits = [agent for agent in self._agents if agent.name.casefold() == said]
-        if fits or len(self._agents) == 1:
-            return (fits or [*self._agents])[0]
-        names = ", ".join(agent.name for agent in self._agents)
-        raise DraftRefused(f"leg {draft.id} is for the agent {draft.agent!r}; there are: {names}")
-
-    def _of_domain(self, draft: DraftLeg, orders: Sequence[Order]) -> AgentProfile:
-        """Return the agent of the orders' domain, or else the named agent."""
+        if self._agents:
+            fits = [agent for agent in self._agents if agent.name.casefold() == said]
+            if fits or len(self._agents) == 1:
+                return (fits or [*self._agents])[0]
+            names = ", ".join(agent.name for agent in self._agents)
+            raise DraftRefused(
+                f"leg {draft.id} is for the agent {draft.agent!r}; there are: {names}"
+            )
         domains = {self._catalog.tool(order.tools[0]).domain for order in orders}
-        said = draft.agent.casefold().strip()
         known = {tool.domain for tool in self._catalog.tools.values()}
         named = {domain for domain in known if domain.casefold() == said}
         if domains and named and named.isdisjoint(domains):
@@ -309,57 +332,40 @@ class DraftReading:
             return AgentProfile(name=domain, prefers=(domain,))
         return AgentProfile(name=GENERALIST)
 
-    def _check_reach(self, draft: DraftLeg, orders: Sequence[Order], agent: AgentProfile) -> None:
-        findings = []
-        for order in orders:
-            if not is_inside(self._catalog.tool(order.tools[0]), (agent.wall,)):
-                findings.append(
-                    f"leg {draft.id} is for the agent {agent.name}, which may not use "
-                    f"{order.tools[0]}; give it to one that may"
-                )
-            if order.count > agent.max_items:
-                findings.append(
-                    f"leg {draft.id} orders {order.count} of a kind; the agent {agent.name} does "
-                    f"at most {agent.max_items}"
-                )
-        if findings:
-            raise DraftRefused(*findings)
-
     def _joined(self, legs: Sequence[LegPlan]) -> tuple[LegPlan, ...]:
-        """Return the legs with each order of the same tool for the same words once."""
         kept: list[LegPlan] = []
         instead: dict[str, str] = {}
         for leg in legs:
-            fresh, twin = self._without_known_orders(leg, kept)
-            if twin is None:
-                kept.append(fresh)
-            else:
-                at = kept.index(twin)
-                kept[at] = _both(twin, fresh)
-                instead[leg.leg_id] = twin.leg_id
-        return tuple(_renamed(leg, instead) for leg in kept) if instead else tuple(kept)
-
-    def _without_known_orders(
-        self, leg: LegPlan, kept: Sequence[LegPlan]
-    ) -> tuple[LegPlan, LegPlan | None]:
-        """Return the leg without orders of an earlier leg; and that leg, if all were its orders."""
-        twins = [other for other in kept if self._quotes_alike(leg, other)]
-        known = {order.tools for other in twins for order in other.orders}
-        fresh = tuple(order for order in leg.orders if order.tools not in known)
-        if leg.orders:
-            twin = next((o for o in twins if o.orders), None) if not fresh else None
-        else:
-            twin = next((other for other in twins if not other.orders), None)
-        return leg.model_copy(update={"orders": fresh}), twin
-
-    def _quotes_alike(self, one: LegPlan, other: LegPlan) -> bool:
-        first, second = self._words_of(one), self._words_of(other)
-        return first <= second or second <= first
+            words = self._words_of(leg)
+            theirs = [(other, self._words_of(other)) for other in kept]
+            twins = [other for other, said in theirs if words <= said or said <= words]
+            known = {order.tools for other in twins for order in other.orders}
+            fresh = tuple(order for order in leg.orders if order.tools not in known)
+            # The leg that has all its orders; of legs without orders, the one for the same words.
+            same = (o for o in twins if bool(o.orders) is bool(leg.orders) and not fresh)
+            if (twin := next(same, None)) is None:
+                kept.append(leg.model_copy(update={"orders": fresh}))
+                continue
+            instead[leg.leg_id] = twin.leg_id
+            is_said = leg.goal.casefold() in twin.goal.casefold()
+            more = {
+                "goal": twin.goal if is_said else f"{twin.goal}; {leg.goal}",
+                "serves": tuple(dict.fromkeys((*twin.serves, *leg.serves))),
+                "depends_on": tuple(dict.fromkeys((*twin.depends_on, *leg.depends_on))),
+            }
+            kept[kept.index(twin)] = twin.model_copy(update=more)
+        for at, leg in enumerate(kept if instead else ()):
+            after = dict.fromkeys(instead.get(one, one) for one in leg.depends_on)
+            others = tuple(one for one in after if one != leg.leg_id)
+            kept[at] = leg.model_copy(update={"depends_on": others})
+        return tuple(kept)
 
     def _words_of(self, leg: LegPlan) -> set[int]:
-        """Return the positions in the goal of the words that a leg quotes."""
         spans = [span for quote in leg.serves for span in spans_of(quote, self._goal)]
-        return {word.start() for word in _WORD.finditer(self._goal) if _is_in(word.span(), spans)}
+        words = [word.span() for word in _WORD.finditer(self._goal)]
+        return {
+            at for at, end in words if any(start <= at and end <= stop for start, stop in spans)
+        }
 
 
 def spans_of(quote: str, text: str) -> Iterator[Span]:
@@ -368,46 +374,3 @@ def spans_of(quote: str, text: str) -> Iterator[Span]:
     if words:
         pattern = r"[\W_]+".join(map(re.escape, words))
         yield from (found.span() for found in re.finditer(pattern, text, re.IGNORECASE))
-
-
-def _is_in(span: Span, spans: Sequence[Span]) -> bool:
-    return any(start <= span[0] and span[1] <= end for start, end in spans)
-
-
-def _stretches(goal: str, taken: bytearray) -> Iterator[str]:
-    """Yield the runs of words that nobody quotes, except connectives at their ends."""
-    run: list[Span] = []
-    for word in _WORD.finditer(goal):
-        if any(taken[word.start() : word.end()]):
-            yield from _said(run, goal)
-            run = []
-        else:
-            run.append(word.span())
-    yield from _said(run, goal)
-
-
-def _said(run: Sequence[Span], goal: str) -> Iterator[str]:
-    kept = [*run]
-    for at in (0, -1):
-        while kept and goal[slice(*kept[at])].casefold() in _JOINING:
-            kept.pop(at)
-    if kept and goal[kept[0][0] : kept[-1][1]] not in _JOINING:
-        yield goal[kept[0][0] : kept[-1][1]]
-
-
-def _both(twin: LegPlan, leg: LegPlan) -> LegPlan:
-    """Return an earlier leg, extended with the differences of a later leg for the same words."""
-    quotes = tuple(dict.fromkeys((*twin.serves, *leg.serves)))
-    is_said = leg.goal.casefold() in twin.goal.casefold()
-    changes = {
-        "goal": twin.goal if is_said else f"{twin.goal}; {leg.goal}",
-        "serves": quotes,
-        "depends_on": tuple(dict.fromkeys((*twin.depends_on, *leg.depends_on))),
-    }
-    return twin.model_copy(update=changes)
-
-
-def _renamed(leg: LegPlan, instead: Mapping[str, str]) -> LegPlan:
-    """Return a leg with dependencies on the merged legs."""
-    after = dict.fromkeys(instead.get(one, one) for one in leg.depends_on)
-    return leg.model_copy(update={"depends_on": tuple(one for one in after if one != leg.leg_id)})

@@ -140,16 +140,12 @@ def reason_input(tool: Tool) -> str:
 
 def _shown_input(tool: Tool, name: str, schema: JsonObject) -> JsonObject:
     if name in tool.pii_fields:
-        return _handle(name, schema)
+        # A planner does not need the shape of a personal value.
+        described = {"description": schema["description"]} if "description" in schema else {}
+        return {"const": handle_for(name), **described}
     shown = _without_examples(schema)
     is_kept = name in tool.required_inputs and not tool.is_side_effect
     return shown if is_kept else _example_free(shown)
-
-
-def _handle(name: str, schema: JsonObject) -> JsonObject:
-    """Return the schema of a personal input's handle; a planner does not need the value's shape."""
-    described = {"description": schema["description"]} if "description" in schema else {}
-    return {"const": handle_for(name), **described}
 
 
 def _without_examples(schema: JsonObject) -> JsonObject:
@@ -305,7 +301,6 @@ def _room_for_core(own: Sequence[Tool], room: int) -> int:
 def _named(
     names: Iterable[str], catalog: Catalog, walls: Sequence[Wall], held: Container[str] = ()
 ) -> list[Tool]:
-    """Return the tools of these names that are inside the walls and in no other section."""
     tools = (catalog.tools[n] for n in names if n not in held and n in catalog.tools)
     return [tool for tool in tools if is_inside(tool, walls)]
 

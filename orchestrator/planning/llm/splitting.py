@@ -157,10 +157,7 @@ class ReadAnswer:
 
 
 def read_answer(
-    answer: ModelResponse | None,
-    brief: GoalBrief,
-    catalog: Catalog,
-    agents: Sequence[AgentProfile],
+    answer: ModelResponse | None, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
 ) -> ReadAnswer:
     """Return the plan in a model's answer."""
     if answer is None:
@@ -174,7 +171,9 @@ def read_answer(
         plan = MissionPlan(legs=reading.legs())
         check_plan(plan)
     except ValidationError as error:
-        return ReadAnswer(None, tuple(_places(error)))
+        faults = error.errors(include_url=False, include_input=False)[:5]
+        places = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults)
+        return ReadAnswer(None, tuple(places))
     except DraftRefused as refused:
         return ReadAnswer(None, refused.findings)
     except PlanInvalid as error:
@@ -269,11 +268,6 @@ def _agent_line(agent: AgentProfile) -> str:
     first = f", first those of {', '.join(agent.prefers)}" if agent.prefers else ""
     about = cut_text(" ".join(agent.instructions.split()), _LONGEST_LINE)
     return f"- {agent.name}: uses {may}{first}{'. ' + about if about else ''}"
-
-
-def _places(error: ValidationError) -> Iterator[str]:
-    for one in error.errors(include_url=False, include_input=False)[:5]:
-        yield f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
 
 
 def _why_not_again(origin: PlanOrigin, brief: GoalBrief) -> str:

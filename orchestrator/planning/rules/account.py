@@ -21,14 +21,9 @@ from orchestrator.planning.rules.clause import (
     Word,
     is_stop,
 )
-from orchestrator.planning.rules.fill import Span
+from orchestrator.planning.rules.fill import Draft, Span
 from orchestrator.planning.rules.parameters import Bound
-from orchestrator.planning.rules.tool_words import (
-    nouns_of,
-    unvalued_words,
-    verbs_meant,
-    vocabulary,
-)
+from orchestrator.planning.rules.tool_words import nouns_of, unvalued_words, verbs_meant, vocabulary
 
 _LISTS: Final = WordLists("rules")
 Order = Literal["least", "most"]
@@ -117,25 +112,46 @@ class Account:
 def account_of(
     clause: Clause,
     target: Tool,
-    tools: Sequence[Tool],
-    used: Sequence[Span],
+    drafts: Sequence[Draft],
     *,
     chooses: bool,
     offers: bool,
-    looked_up: Sequence[Span] = (),
-    resolved: Iterable[str] = (),
-    empty: Collection[str] = (),
+    looked_up: Sequence[Span],
+    is_resolved: bool,
+    empty: Collection[str],
 ) -> Account:
     """Return the words and values of a clause that neither an input nor a tool's own words use.
 
-    `tools` are the target and its feeding tools; `chooses` is True if an item is chosen from a list
-    on the way, and `offers` if that list shows available things; `looked_up` are the spans of ids
-    that say which item of a list is meant; `empty` are the target's inputs without a value.
+    Args:
+        clause: the clause.
+        target: the tool that carries it out.
+        drafts: the calls of the target and of its feeding tools.
+        chooses: True if an item is chosen from a list on the way.
+        offers: True if that list shows available things.
+        looked_up: the spans of ids that say which item of a list is meant.
+        is_resolved: True if references to earlier legs, and their nouns, count as used.
+        empty: the target's inputs without a value.
     """
-    reading = _Reading(
-        clause, target, vocabulary(tools, empty), [*used], chooses, offers, looked_up
-    )
-    return reading.account(frozenset(resolved))
+    words = vocabulary([draft.tool for draft in drafts], empty)
+    used = [span for draft in drafts for span in draft.used]
+    reading = _Reading(clause, target, words, used, chooses, offers, looked_up)
+    bounds = [c.around for c in clause.of_kind("amount") if c.around in used]
+    triggers = []
+    for one in find_triggers(clause.text, values=[v for v in clause.values if v.kind != "name"]):
+        if is_resolved and one.kind == "back_reference":
+            behind = [w for w in clause.words if w.start == one.end + 1]
+            used.append((one.start, behind[0].end if behind else one.end))
+        else:
+            triggers.append(one)
+    limits = tuple(reading.limits())
+    superlative, is_all, count = reading.superlative(), reading.all(), reading.count()
+    runs = reading.runs()
+    filters = tuple(run for run in runs if reading.may_filter(run))
+    within = [*bounds, *(limit.span for limit in limits)]
+    asked = tuple(one for one in triggers if not reading.covers(one, within))
+    left = tuple(run for run in runs if run not in filters)
+    left += tuple(two for run in filters if (two := reading.joined_to(run)) is not None)
+    return Account(superlative, limits, is_all, count, filters, left, asked)
 
 
 @dataclass
@@ -149,30 +165,7 @@ class _Reading:
     offers: bool
     looked_up: Sequence[Span]
 
-    def account(self, resolved: frozenset[str]) -> Account:
-        """Return the account; resolved references and their nouns count as used."""
-        bounds = [c.around for c in self.clause.of_kind("amount") if c.around in self.used]
-        values = [value for value in self.clause.values if value.kind != "name"]
-        triggers = []
-        for trigger in find_triggers(self.clause.text, values=values):
-            if trigger.kind in resolved:
-                behind = [w for w in self.clause.words if w.start == trigger.end + 1]
-                self.used.append((trigger.start, behind[0].end if behind else trigger.end))
-            else:
-                triggers.append(trigger)
-        limits = tuple(self._limits())
-        superlative = self._superlative()
-        is_all = self._all()
-        count = self._count()
-        runs = self._runs()
-        filters = tuple(run for run in runs if self._may_filter(run))
-        within = [*bounds, *(limit.span for limit in limits)]
-        asked = tuple(one for one in triggers if not self._covered(one, within))
-        left = tuple(run for run in runs if run not in filters)
-        left += tuple(one for run in filters if (one := self._joined_to(run)) is not None)
-        return Account(superlative, limits, is_all, count, filters, left, asked)
-
-    def _joined_to(self, run: Run) -> Run | None:
+    def joined_to(self, run: Run) -> Run | None:
         """Return a second thing that "and" joins to identifying words, and that nothing uses.
 
         "The team and the travel channel" are two things, even if a tool itself mentions teams.
@@ -185,7 +178,7 @@ class _Reading:
             return None
         return Run(other.text, (other.start, other.end), (other.stem,), "")
 
-    def _covered(self, trigger: Trigger, within: Iterable[Span]) -> bool:
+    def covers(self, trigger: Trigger, within: Iterable[Span]) -> bool:
         """Return True if a trigger word is part of a limit, or surely of a text to pass on."""
         texts = self.clause.of_kind("quoted", "text", "trimmed")
         if trigger.kind in ENDS_TEXT:
@@ -194,7 +187,7 @@ class _Reading:
         spans = [*passed, *within]
         return any(start <= trigger.start and trigger.end <= end for start, end in spans)
 
-    def _limits(self) -> Iterable[Limit]:
+    def limits(self) -> Iterable[Limit]:
         if not self.chooses:
             return
         # A moment limits offers by its time only, and listed items by its day as well.
@@ -204,21 +197,20 @@ class _Reading:
             if one.overlaps(self.used):
                 continue
             bound = self.clause.bound_of(one) if one.kind == "amount" else None
+            order: Bound = "min" if one.cue in _AFTER else "max"
+            kind, start = one.kind, one.cue_start
             if bound is not None:
-                yield self._limit(one, "price", *bound)
-            elif one.cue in _AFTER | _BEFORE and one.kind in moments:
-                order: Bound = "min" if one.cue in _AFTER else "max"
-                yield self._limit(one, one.kind, order, one.cue_start)
+                kind, (order, start) = "price", bound
+            elif one.cue not in _AFTER | _BEFORE or kind not in moments:
+                continue
+            before = self.clause.before(start)
+            side = before if before and before.lower in _SIDES else None
+            span = (side.start if side else start, one.end)
+            self.used.append(span)
+            text, stem_of_side = self.clause.text[slice(*span)], side.stem if side else ""
+            yield Limit(kind, order, one.value, span, text, stem_of_side)
 
-    def _limit(self, one: Candidate, kind: str, order: Bound, start: int) -> Limit:
-        before = self.clause.before(start)
-        side = before if before and before.lower in _SIDES else None
-        span = (side.start if side else start, one.end)
-        self.used.append(span)
-        text = self.clause.text[slice(*span)]
-        return Limit(kind, order, one.value, span, text, side.stem if side else "")
-
-    def _superlative(self) -> Superlative | None:
+    def superlative(self) -> Superlative | None:
         for word in self.clause.words if self.chooses else ():
             for words, by, order in _BY:
                 if word.lower in words and not self._is_covered(word):
@@ -226,7 +218,7 @@ class _Reading:
                     return Superlative(by, order, (word.start, word.end))
         return None
 
-    def _all(self) -> str:
+    def all(self) -> str:
         for number, word in enumerate(self.clause.words):
             is_asked = word.lower in _ALL and self.chooses and not self._is_covered(word)
             if is_asked and (run := self.clause.run_at(number + 1)) is not None:
@@ -234,7 +226,7 @@ class _Reading:
                 return self.clause.text[word.start : run.end]
         return ""
 
-    def _count(self) -> int | None:
+    def count(self) -> int | None:
         if not self.chooses or self.offers:
             return None
         objects = self.clause.of_kind("object")
@@ -250,8 +242,7 @@ class _Reading:
     def _is_covered(self, word: Word) -> bool:
         return any(start < word.end and word.start < end for start, end in self.used)
 
-    def _runs(self) -> list[Run]:
-        """Return the unused words and values, adjacent ones grouped."""
+    def runs(self) -> list[Run]:
         found: list[Run] = []
         values = {v.start: v for v in self.clause.candidates if v.kind in _TYPED}
         group: list[Word] = []
@@ -289,7 +280,10 @@ class _Reading:
         typed = [
             c
             for c in self.clause.of_kind(*_TYPED)
-            if c.start <= word.start and word.end <= c.end and not _is_plain(c)
+            if c.start <= word.start
+            and word.end <= c.end
+            # A supposed name may be written like an ordinary word.
+            and not (c.kind == "name" and c.text.islower())
         ]
         if typed and not all(map(self._is_own_noun, typed)):
             return False
@@ -312,7 +306,7 @@ class _Reading:
         stems = set(content_stems(candidate.text))
         return bool(stems) and stems <= nouns_of(self.target)
 
-    def _may_filter(self, run: Run) -> bool:
+    def may_filter(self, run: Run) -> bool:
         """Return True if these words can identify the chosen item.
 
         An existing item may be identified by a value, and by words next to its noun; an offer by a
@@ -329,24 +323,16 @@ class _Reading:
         cues = _NAMING_OFFERS if self.offers else _NAMING_THINGS
         if not self.offers and self.target.effect is Effect.CANCEL:
             cues |= {"for"}
-        if not (run.cue in cues or with_object or self._stands_at_noun(run)):
-            return False
-        is_plain = len(run.stems) <= _MOST_WORDS and not self.looked_up
-        return run.value is not None or (is_plain and (with_object or not self.offers))
-
-    def _stands_at_noun(self, run: Run) -> bool:
-        """Return True if words are adjacent to a noun of the tools."""
         (start, end), text = run.span, self.clause.text
         nouns = [w for w in self.clause.words if w.stem in self.words]
         before = any(w.end <= start and not text[w.end : start].strip(" \"'\u201c") for w in nouns)
         after = any(w.start >= end and not text[end : w.start].strip() for w in nouns)
-        return not self.offers and (after or (before and run.value is not None))
+        is_at_noun = not self.offers and (after or (before and run.value is not None))
+        if not (run.cue in cues or with_object or is_at_noun):
+            return False
+        is_plain = len(run.stems) <= _MOST_WORDS and not self.looked_up
+        return run.value is not None or (is_plain and (with_object or not self.offers))
 
 
 _TYPED: Final = get_args(ValueKind)
 _KEPT: Final = frozenset({"not", "no", "without", "never", "except"})
-
-
-def _is_plain(candidate: Candidate) -> bool:
-    """Return True if a supposed name is written like an ordinary word."""
-    return candidate.kind == "name" and candidate.text.islower()

@@ -133,11 +133,13 @@ def link(
 
 def needs_of(draft: Draft) -> list[Leaf]:
     """Return the inputs to look up: missing ones, and ids that the clause names."""
-    said = [
-        leaf
-        for leaf in draft.leaves
-        if leaf.path in draft.said and _is_looked_up(leaf.parameter, draft.tool)
-    ]
+    said: list[Leaf] = []
+    for leaf in draft.leaves:
+        wanted = leaf.parameter.element or leaf.parameter
+        if leaf.path in draft.said and wanted.is_id:
+            in_path = is_in_path(draft.tool, leaf.parameter.name)
+            if in_path or wanted.words[-1:] in (("id",), ("uuid",), ("ids",)):
+                said.append(leaf)
     missing = [*draft.missing]
     if draft.tool.effect is Effect.CANCEL and not draft.tool.required_inputs:
         ids = [
@@ -146,13 +148,6 @@ def needs_of(draft: Draft) -> list[Leaf]:
         has_one = any(leaf.path in draft.found for leaf in ids)
         missing += [] if has_one else ids[:1]
     return [*said, *missing]
-
-
-def _is_looked_up(parameter: Parameter, tool: Tool) -> bool:
-    """Return True if the words given for an id are first looked up in a list of such items."""
-    wanted = parameter.element or parameter
-    in_path = is_in_path(tool, parameter.name)
-    return wanted.is_id and (in_path or wanted.words[-1:] in (("id",), ("uuid",), ("ids",)))
 
 
 def is_produced(parameter: Parameter) -> bool:
@@ -188,41 +183,35 @@ def producers(
     kept = _kept_producers(catalog)
     key = (consumer.name, leaf.path)
     if key not in kept:
-        kept[key] = _producers(leaf, consumer, catalog)
+        parameter = leaf.parameter
+        is_file = (parameter.element or parameter).kind is Kind.FILE
+        nouns = id_nouns(consumer, parameter)
+        found: list[tuple[tuple[object, ...], Tool]] = []
+        for tool in catalog.tools.values():
+            needed = {*tool.required_inputs}
+            if tool.effect is not Effect.READ or tool.name == consumer.name:
+                continue
+            if needed & (references(catalog) | parameter.names):
+                continue
+            by_schema = (answers_file(tool), True) if is_file else _holds(tool, parameter, consumer)
+            holds, exact = by_schema
+            order = (
+                not exact,
+                tool.document != consumer.document,
+                tool.domain != consumer.domain,
+                not is_listing(tool),
+                -len(nouns & nouns_of(tool)),
+                len(needed),
+            )
+            found += [(order, tool)] if holds else []
+        kept[key] = [tool for _, tool in sorted(found, key=lambda pair: pair[0])]
     able = (tool for tool in kept[key] if tool.name not in trail and is_inside(tool, walls))
     return [*islice(able, _MAX_PRODUCERS)]
 
 
 @read_once
 def _kept_producers(catalog: Catalog) -> dict[tuple[str, tuple[str | int, ...]], list[Tool]]:
-    """Return the cached producers of each input of a catalog."""
     return {}
-
-
-def _producers(leaf: Leaf, consumer: Tool, catalog: Catalog) -> list[Tool]:
-    parameter = leaf.parameter
-    is_file = (parameter.element or parameter).kind is Kind.FILE
-    nouns = id_nouns(consumer, parameter)
-    found: list[tuple[tuple[object, ...], Tool]] = []
-    for tool in catalog.tools.values():
-        needed = {*tool.required_inputs}
-        if tool.effect is not Effect.READ or tool.name == consumer.name:
-            continue
-        if needed & (references(catalog) | parameter.names):
-            continue
-        holds, exact = (answers_file(tool), True) if is_file else _holds(tool, parameter, consumer)
-        if not holds:
-            continue
-        order = (
-            not exact,
-            tool.document != consumer.document,
-            tool.domain != consumer.domain,
-            not is_listing(tool),
-            -len(nouns & nouns_of(tool)),
-            len(needed),
-        )
-        found.append((order, tool))
-    return [tool for _, tool in sorted(found, key=lambda pair: pair[0])]
 
 
 def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool]:
@@ -237,8 +226,13 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
         specific &= id_names(singular(consumer.path.rstrip("/").rpartition("/")[2]))
     if specific & fields:
         return True, bool(specific & own) or not own
-    listed = tool.document == consumer.document and _lists_the_path(tool, parameter, consumer)
-    if listed and fields & {"id", "uuid", "key", "name", *names}:
+    before, own_segment, _ = consumer.path.partition(f"/{{{parameter.name}}}")
+    lists_path = bool(own_segment) and tool.path.rstrip("/") == before.rstrip("/")
+    if (
+        tool.document == consumer.document
+        and lists_path
+        and fields & {"id", "uuid", "key", "name", *names}
+    ):
         return True, True
     nouns = set(parameter.words) - lexicon.IDENTIFIER
     described = str(parameter.schema.get("description", "")).lower()
@@ -246,11 +240,6 @@ def _holds(tool: Tool, parameter: Parameter, consumer: Tool) -> tuple[bool, bool
         thing = thing_with_id(tool)
         return bool(thing) and (thing in nouns or thing in tokens(described)), False
     return False, False
-
-
-def _lists_the_path(tool: Tool, parameter: Parameter, consumer: Tool) -> bool:
-    before, own, _ = consumer.path.partition(f"/{{{parameter.name}}}")
-    return bool(own) and tool.path.rstrip("/") == before.rstrip("/")
 
 
 @read_once

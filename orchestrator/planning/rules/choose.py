@@ -72,7 +72,12 @@ def choose(
     within = [one for one in kept if all(keeps(one, limit) for limit in account.limits)]
     if not within:
         limits = ", ".join(limit.text for limit in account.limits)
-        if unknown := [one for one in kept if not _states_limits(one, account.limits)]:
+        prices = [
+            o.value for o in account.limits if o.kind == "price" and isinstance(o.value, dict)
+        ]
+        codes = {value.get("currency") or "" for value in prices}
+        stated = [one for one in kept if one.price and codes <= {"", one.price.currency}]
+        if unknown := [one for one in kept if codes and one not in stated]:
             why = f"{len(unknown)} of the {len(kept)} found tell no price for {limits!r}"
             return Choice(asks=tuple(unknown), why=why)
         return Choice(why=f"none of the {len(kept)} found is {limits!r}")
@@ -136,10 +141,12 @@ def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
     One text must contain all the words.
     """
     value = run.value
+    wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
     if by_name and (value is None or value.kind in ("name", "quoted")):
-        texts = [*_names(item)]
-        wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
-        return any(wanted <= {*content_stems(text)} for text in texts)
+        named = (["name"], ["title"], ["subject"], ["text"], ["number"])
+        fields = flat_fields(item.own_fields)
+        names = [str(one)[:300] for name, one in fields if tokens(name)[-1:] in named]
+        return any(wanted <= {*content_stems(text)} for text in names)
     texts = [*_texts(item)]
     if value is not None and value.kind == "date":
         return any(str(value.value) in _DAY.findall(text) for text in texts)
@@ -149,25 +156,10 @@ def matches(item: Item, run: Run, *, by_name: bool = False) -> bool:
         own = value.text.casefold().lstrip("#")
         texts = [*_texts(item, naming=value.kind in ("id", "number"))]
         return any(text.casefold().lstrip("#") == own for text in texts) or (
-            value.kind == "id" and any(own in _parts(text) for text in texts)
+            value.kind == "id"
+            and any(own in re.split(r"[\s,;()]+", text.casefold())[:50] for text in texts)
         )
-    wanted = set(content_stems(run.text)) or {stem(w) for w in tokens(run.text)}
-    return any(wanted <= _stems(text) for text in texts)
-
-
-def _parts(text: str) -> list[str]:
-    return re.split(r"[\s,;()]+", text.casefold())[:50]
-
-
-def _stems(text: str) -> set[str]:
-    return {*content_stems(text), *map(stem, tokens(text))}
-
-
-def _names(item: Item) -> Iterable[str]:
-    """Yield the names of an item."""
-    for name, value in flat_fields(item.own_fields):
-        if tokens(name)[-1:] in (["name"], ["title"], ["subject"], ["text"], ["number"]):
-            yield str(value)[:300]
+    return any(wanted <= {*content_stems(text), *map(stem, tokens(text))} for text in texts)
 
 
 def _texts(item: Item, *, naming: bool = False) -> Iterable[str]:
@@ -215,31 +207,15 @@ def keeps(item: Item, limit: Limit) -> bool:
             return False
         amount = Decimal(str(said.get("amount")))
         return price.amount <= amount if limit.order == "max" else price.amount >= amount
-    found = [one for one in map(str, _moments(item, limit.field)) if one]
     pattern = _CLOCK if limit.kind == "time" else _DAY
-    marks = [mark for text in found for mark in pattern.findall(text)]
-    said_text = str(limit.value)
-    if not marks:
-        return False
-    first = str(marks[0])
-    return first <= said_text if limit.order == "max" else first >= said_text
-
-
-def _moments(item: Item, field: str) -> Iterable[str]:
-    """Yield the moments of an item, or those of the fields with that name."""
     for name, value in flat_fields(item.own_fields):
-        if field and field[:5] not in {word[:5] for word in tokens(name)}:
+        if limit.field and limit.field[:5] not in {word[:5] for word in tokens(name)}:
             continue
-        if isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value)):
-            yield value
-
-
-def _states_limits(item: Item, limits: Iterable[Limit]) -> bool:
-    """Return True if an item has a price in the currency of each price limit."""
-    said = [one.value for one in limits if one.kind == "price" and isinstance(one.value, dict)]
-    codes = [str(value.get("currency") or "") for value in said]
-    price = item.price
-    return not codes or (price is not None and all(c in ("", price.currency) for c in codes))
+        is_moment = isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value))
+        if is_moment and (mark := pattern.search(str(value))):
+            said_text, first = str(limit.value), mark[mark.lastindex or 0]
+            return first <= said_text if limit.order == "max" else first >= said_text
+    return False
 
 
 def _best(items: Sequence[Item], wanted: Superlative) -> Choice:
@@ -260,22 +236,18 @@ def _measure(item: Item, by: str) -> Decimal | datetime | str | None:
         if words.isdisjoint(tokens(name)) or isinstance(value, bool):
             continue
         if by == "time":
-            if isinstance(value, str) and (_DAY.match(value) or _CLOCK.match(value)):
-                return _moment_text(item, value)
+            if not isinstance(value, str) or not (_DAY.match(value) or _CLOCK.match(value)):
+                continue
+            # A day is compared together with the time next to it.
+            fields = flat_fields(item.own_fields) if _DAY.fullmatch(value) else ()
+            clock = next((v for _, v in fields if isinstance(v, str) and _CLOCK.match(v)), "")
+            return f"{value}T{clock}" if clock else value
         elif isinstance(value, int | float | str):
             try:
                 return Decimal(str(value))
             except InvalidOperation:
                 continue
     return None
-
-
-def _moment_text(item: Item, value: str) -> str:
-    """Return a day together with the time next to it, so that both are compared."""
-    if not _DAY.fullmatch(value):
-        return value
-    clocks = [v for _, v in flat_fields(item.own_fields) if isinstance(v, str) and _CLOCK.match(v)]
-    return f"{value}T{clocks[0]}" if clocks else value
 
 
 def mismatches(drafts: Iterable[Draft], item: Item, draft: Draft) -> AskUser | None:
@@ -285,31 +257,22 @@ def mismatches(drafts: Iterable[Draft], item: Item, draft: Draft) -> AskUser | N
     for other, leaf in pairs:
         own = _same_field(item, leaf.parameter.words, leaf.parameter.kind)
         if own and str(other.found.get(leaf.path)).casefold() not in map(str.casefold, own):
-            return _question(other.said[leaf.path].text, own, leaf.name)
+            said, found = other.said[leaf.path].text, ", ".join(dict.fromkeys(own))
+            schema: dict[str, JsonValue] = {"type": "string", "title": " ".join(tokens(leaf.name))}
+            return AskUser(
+                question=f"You said {said!r}; what was found is for {found}. What is meant?",
+                why="nothing is done that differs from what was said",
+                fields={f"{leaf.name}_meant": schema},
+            )
     return None
 
 
 def _same_field(item: Item, words: tuple[str, ...], kind: Kind) -> list[str]:
-    """Return the comparable values that an item has under the name of an input."""
     if kind not in (Kind.DATE, Kind.TIME, Kind.PLACE, Kind.CHOICE):
         return []
-    found = [
-        str(value)
-        for name, value in flat_fields(item.fields)
-        if tuple(tokens(name)) == words and isinstance(value, str)
-    ]
-    if kind is Kind.DATE:
-        return [day for text in found for day in _DAY.findall(text)]
-    if kind is Kind.TIME:
-        return [clock for text in found for clock in _CLOCK.findall(text)]
-    return found
-
-
-def _question(said: str, own: Iterable[str], name: str) -> AskUser:
-    found = ", ".join(dict.fromkeys(own))
-    schema: dict[str, JsonValue] = {"type": "string", "title": " ".join(tokens(name))}
-    return AskUser(
-        question=f"You said {said!r}; what was found is for {found}. What is meant?",
-        why="nothing is done that differs from what was said",
-        fields={f"{name}_meant": schema},
-    )
+    fields = flat_fields(item.fields)
+    found = [v for name, v in fields if tuple(tokens(name)) == words and isinstance(v, str)]
+    if kind not in (Kind.DATE, Kind.TIME):
+        return found
+    pattern = _DAY if kind is Kind.DATE else _CLOCK
+    return [mark for text in found for mark in pattern.findall(text)]

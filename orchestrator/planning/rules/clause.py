@@ -118,7 +118,12 @@ class Clause:
     def candidates(self) -> tuple[Candidate, ...]:
         """The typed values, then phrases, the object of the verb and texts to pass on."""
         typed = [self._typed(value) for value in self.values]
-        found = [*typed, *self._called(), *self._moments(typed), *self._phrases(typed)]
+        called = [
+            replace(run, kind="called", cue=word.lower, cue_start=word.start)
+            for number, word in enumerate(self.words)
+            if word.lower in CALLED and (run := self.run_at(number + 1)) is not None
+        ]
+        found = [*typed, *called, *self._moments(typed), *self._phrases(typed)]
         return tuple([*found, *self._objects(typed), *self._texts(typed)])
 
     def of_kind(self, *kinds: str) -> list[Candidate]:
@@ -184,7 +189,12 @@ class Clause:
         last, after = self.before(value.start, skipping=ARTICLES), self.after(value.end)
         if last is not None and _BREAK.search(self.text[last.end : value.start]):
             last = None
-        around = self._around(value, after)
+        around = (0, 0)
+        if value.kind == "number" and after is not None:
+            if after.stem in _COUNTED and after.start - value.end <= 2:
+                around = (value.end, after.end)
+        elif value.kind == "amount" and (bound := self.bound_of(value)) is not None:
+            around = (bound[1], value.start)
         if after is not None and _BREAK.search(self.text[value.end : after.start]):
             after = None
         is_cue = last is not None and last.lower in LEADS | CALLED | SAYING
@@ -206,20 +216,7 @@ class Clause:
             around=around,
         )
 
-    def _around(self, value: Value, after: Word | None) -> tuple[int, int]:
-        if value.kind == "number" and after is not None:
-            is_counted = after.stem in _COUNTED and after.start - value.end <= 2
-            return (value.end, after.end) if is_counted else (0, 0)
-        bound = self.bound_of(value) if value.kind == "amount" else None
-        return (bound[1], value.start) if bound is not None else (0, 0)
-
-    def _called(self) -> Iterator[Candidate]:
-        for number, word in enumerate(self.words):
-            if word.lower in CALLED and (run := self.run_at(number + 1)) is not None:
-                yield replace(run, kind="called", cue=word.lower, cue_start=word.start)
-
     def _moments(self, typed: list[Candidate]) -> Iterator[Candidate]:
-        """Yield each day with an adjacent time as one moment."""
         days = [one for one in typed if one.kind == "date" and one.value]
         times = [one for one in typed if one.kind == "time" and one.value]
         for day in days:
@@ -302,18 +299,15 @@ def read_clause(text: str, *, now: datetime) -> Clause:
 
 @lru_cache(maxsize=512)
 def _read(text: str, now: datetime) -> Clause:
-    words = tuple(
-        Word(m.group(), m.group().lower(), _stem(m.group()), m.start(), m.end())
-        for m in _WORD.finditer(text)
-    )
-    return Clause(text, now, words, find_values(text, now=now))
+    words = []
+    for match in _WORD.finditer(text):
+        word, low = match.group(), match.group().lower()
+        parts = tokens(word)
+        stem_of = stem(parts[0] if len(parts) == 1 else low)
+        words.append(Word(word, low, stem_of, match.start(), match.end()))
+    return Clause(text, now, tuple(words), find_values(text, now=now))
 
 
 def is_stop(word: Word) -> bool:
     """Return True if a word has no meaning by itself, such as "what's"."""
     return word.lower in STOP_WORDS or word.lower.partition("'")[0] in STOP_WORDS
-
-
-def _stem(word: str) -> str:
-    parts = tokens(word)
-    return stem(parts[0]) if len(parts) == 1 else stem(word.lower())

@@ -1,6 +1,6 @@
 """Fills the inputs of a tool with the values of a clause, by the meaning of each input."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import pairwise
@@ -74,7 +74,14 @@ class Draft:
         """The call's arguments, in the order of the tool's inputs."""
         made: JsonObject = {}
         for path, value in self.found.items():
-            _put(made, path, value)
+            node = made
+            for step, following in pairwise(path):  # inside objects, or the first one of a list
+                if step == 0:
+                    continue
+                inner = node.setdefault(str(step), [{}] if following == 0 else {})
+                inner = inner[0] if isinstance(inner, list) and inner else inner
+                node = inner if isinstance(inner, dict) else {}
+            node[str(path[-1])] = value
         order = [p.name for p in tool_parameters(self.tool)]
         return {name: made[name] for name in order if name in made}
 
@@ -116,49 +123,36 @@ def fill(
     """
     draft = Draft(tool, leaves_of(tool))
     for leaf in draft.leaves:
-        _give_known(draft, leaf, inputs)
-    reader = _Reader(tool, clause, draft)
-    reader.read(taken)
+        if leaf.name not in tool.pii_fields:
+            given = _given(tool, leaf, inputs)
+        else:
+            given = handle_for(leaf.name) if leaf.required else None
+        if given is not None:
+            draft.give(leaf, given)
+    _Reader(tool, clause, draft).read(taken)
     return draft
 
 
-def _give_known(draft: Draft, leaf: Leaf, inputs: Mapping[str, JsonValue]) -> None:
+def _given(tool: Tool, leaf: Leaf, inputs: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the constant or the given value of an input; None without one."""
     name, parameter = str(leaf.path[-1]), leaf.parameter
-    if leaf.name in draft.tool.pii_fields:
-        if leaf.required:
-            draft.give(leaf, handle_for(leaf.name))
-        return
-    given: JsonValue = None
     if parameter.kind is Kind.CONSTANT and leaf.required:
         listed = parameter.schema.get("enum")
-        given = parameter.schema.get("const", listed[0] if isinstance(listed, list) else None)
-    elif len(leaf.path) > 1 and isinstance(inputs.get(leaf.name), dict | list):
-        given = parameter.first_accepted(*as_typed(_inside(inputs, leaf.path)))
-    elif len(leaf.path) == 1 or (leaf.name not in inputs and _may_mean(draft.tool, leaf, name)):
-        given = parameter.first_accepted(*as_typed(inputs.get(name)))
-    if given is not None:
-        draft.give(leaf, given)
-
-
-def _may_mean(tool: Tool, leaf: Leaf, name: str) -> bool:
-    """Return True if an input of that name may be this field, and not only its namesake outside.
-
-    A value that begins an optional object makes the object's other fields required.
-    """
-    return leaf.required or name not in tool.properties
-
-
-def _inside(values: Mapping[str, JsonValue], path: Sequence[str | int]) -> JsonValue:
-    """Return the value at a path in a given object, the first item of a list; None without one."""
-    node: JsonValue = dict(values)
-    for step in path:
+        return parameter.schema.get("const", listed[0] if isinstance(listed, list) else None)
+    if len(leaf.path) == 1:
+        return parameter.first_accepted(*as_typed(inputs.get(name)))
+    if leaf.name not in inputs:
+        # An input of that name may mean its namesake outside, and a value that begins an optional
+        # object makes the object's other fields required.
+        is_meant = leaf.required or name not in tool.properties
+        return parameter.first_accepted(*as_typed(inputs.get(name))) if is_meant else None
+    node: JsonValue = dict(inputs)
+    for step in leaf.path:
         if isinstance(node, dict):
             node = node.get(str(step))
-        elif isinstance(node, list) and node:
-            node = node[0]
         else:
-            return None
-    return node
+            node = node[0] if isinstance(node, list) and node else None
+    return parameter.first_accepted(*as_typed(node))
 
 
 class _Reader:
@@ -198,11 +192,28 @@ class _Reader:
 
     def read(self, taken: Sequence[Span]) -> None:
         """Assign to each open input its best candidate."""
-        self._match_given()
+        for leaf in self.draft.leaves:  # words that repeat a given value are used
+            given = self.draft.found.get(leaf.path)
+            for one in self.clause.candidates if given is not None else ():
+                values = converted(leaf.parameter, one, self.clause)
+                if given in [*values] or str(given).casefold() == one.text.casefold():
+                    self.draft.used.append(one.span)
         self._choices()
-        self._unsure()
+        for one in self.clause.of_kind("date", "time"):
+            kinds = DAYS if one.kind == "date" else (Kind.TIME,)
+            for leaf in self._open(*kinds)[:1] if one.value is None else ():
+                self.draft.unsure.append((leaf, one))
+                self.draft.used.append(one.span)
         blocked = [*taken, *self.draft.used]
-        pairs = [pair for leaf in self._open() for pair in self._pairs(leaf)]
+        pairs: list[tuple[float, Leaf, Candidate, JsonValue]] = []
+        for leaf in self._open():
+            for one in (*self._named(leaf), *self.candidates):
+                score = self.suits.score(leaf, one) if one.value is not None else 0.0
+                taken_as = converted(leaf.parameter, one, self.clause) if score > 0 else ()
+                if (value := leaf.parameter.first_accepted(*taken_as)) is not None:
+                    # An input that is named before a value takes it, even if others could.
+                    score += (10.0 if one.cue == NAMED else 0.0) + 0.5 * leaf.required
+                    pairs.append((score, leaf, one, value))
         for _, leaf, candidate, value in sorted(pairs, key=lambda pair: -pair[0]):
             if leaf.path in self.draft.found or candidate.overlaps(blocked):
                 continue
@@ -211,13 +222,15 @@ class _Reader:
                 blocked.append((candidate.start, candidate.end))
                 self._several(blocked)
         self._texts_again()
-        self._lone_number(blocked)
-        self._lone_name(blocked)
+        self._lone_values(blocked)
         self._currencies()
         self._stretch()
         self._flags()
         self._several(blocked)
-        self._defaults()
+        for leaf in self.draft.missing:
+            default = leaf.parameter.schema.get("default")
+            if default is not None and leaf.parameter.accepts(default):
+                self.draft.give(leaf, default)
 
     def _open(self, *kinds: Kind) -> list[Leaf]:
         """Return the inputs without a value, or those of these kinds."""
@@ -225,31 +238,7 @@ class _Reader:
         free = (le for le in self.draft.leaves if le.path not in found and le.name not in personal)
         return [leaf for leaf in free if not kinds or leaf.parameter.kind in kinds]
 
-    def _match_given(self) -> None:
-        """Mark the words as used that repeat the value of a given input."""
-        for leaf in self.draft.leaves:
-            given = self.draft.found.get(leaf.path)
-            if given is None:
-                continue
-            for candidate in self.clause.candidates:
-                values = [*converted(leaf.parameter, candidate, self.clause)]
-                if given in values or str(given).casefold() == candidate.text.casefold():
-                    self.draft.used.append(candidate.span)
-
     # -- pairs ------------------------------------------------------------------------------------
-
-    def _pairs(self, leaf: Leaf) -> Iterator[tuple[float, Leaf, Candidate, JsonValue]]:
-        for candidate in (*self._named(leaf), *self.candidates):
-            score = self.suits.score(leaf, candidate) if candidate.value is not None else 0.0
-            if score <= 0:
-                continue
-            value = leaf.parameter.first_accepted(
-                *converted(leaf.parameter, candidate, self.clause)
-            )
-            if value is not None:
-                # An input that is named before a value takes the value, even if other inputs could.
-                score += (10.0 if candidate.cue == NAMED else 0.0) + 0.5 * leaf.required
-                yield score, leaf, candidate, value
 
     def _named(self, leaf: Leaf) -> Iterator[Candidate]:
         """Yield values right after the name of an input: "latitude 52.5", "with note: west"."""
@@ -297,20 +286,9 @@ class _Reader:
                         "id", following.text, following.text, start, end, noun=word.stem
                     )
 
-    def _unsure(self) -> None:
-        """Note the days and times whose words are ambiguous."""
-        for candidate in self.clause.of_kind("date", "time"):
-            if candidate.value is not None:
-                continue
-            kinds = DAYS if candidate.kind == "date" else (Kind.TIME,)
-            for leaf in self._open(*kinds)[:1]:
-                self.draft.unsure.append((leaf, candidate))
-                self.draft.used.append(candidate.span)
-
     # -- what is no pair --------------------------------------------------------------------------
 
     def _choices(self) -> None:
-        """Set inputs with listed values to the value that the clause names."""
         for leaf in self._open():
             listed = leaf.parameter.element or leaf.parameter
             if listed.kind is not Kind.CHOICE or not _SHAPING.isdisjoint(leaf.parameter.words):
@@ -361,7 +339,6 @@ class _Reader:
         return self.clause.of_kind("quoted", "text", "trimmed")
 
     def _texts_again(self) -> None:
-        """Set a required text to the phrase that describes its purpose, listed values included."""
         own = nouns_of(self.tool) | verbs_of(self.tool)
         said = [one.span for one in self.draft.said.values()]
         phrases = [c for c in self.clause.of_kind("phrase") if c.cue in ("for", "about")]
@@ -371,41 +348,31 @@ class _Reader:
             if fitting:
                 self.draft.give(leaf, fitting[0].text, fitting[0])
 
-    def _lone_number(self, blocked: list[Span]) -> None:
-        """Assign the only remaining number to the only required number that is missing."""
-        numbers = (Kind.COUNT, Kind.AMOUNT, Kind.OTHER, Kind.NIGHTS)
-        missing = [
+    def _lone_values(self, blocked: list[Span]) -> None:
+        """Assign the only free number, and the name of a new thing, to the only open input."""
+        missing = [leaf for leaf in self.draft.missing if not leaf.parameter.is_id]
+        numbers = [
             leaf
-            for leaf in self.draft.missing
-            if leaf.parameter.kind in numbers
+            for leaf in missing
+            if leaf.parameter.kind in (Kind.COUNT, Kind.AMOUNT, Kind.OTHER, Kind.NIGHTS)
             and leaf.parameter.schema.get("type") in ("number", "integer")
-            and not leaf.parameter.is_id
         ]
         free = [c for c in self.clause.of_kind("number") if not c.overlaps(blocked)]
-        if len(missing) != 1 or len(free) != 1:
-            return
-        value = missing[0].parameter.first_accepted(*as_typed(free[0].value))
-        if value is not None and (free[0].cue in ("to", "at", "of") or not free[0].after):
-            self.draft.give(missing[0], value, free[0])
-            blocked.append((free[0].start, free[0].end))
-
-    def _lone_name(self, blocked: Sequence[Span]) -> None:
-        """Assign the name of a new thing to the only text that is needed for it."""
-        texts = (*TEXTS, Kind.OTHER)
-        missing = [leaf for leaf in self.draft.missing if leaf.parameter.kind in texts]
-        free = [c for c in self.clause.of_kind("called") if not c.overlaps(blocked)]
+        if len(numbers) == len(free) == 1 and (
+            free[0].cue in ("to", "at", "of") or not free[0].after
+        ):
+            value = numbers[0].parameter.first_accepted(*as_typed(free[0].value))
+            if value is not None:
+                self.draft.give(numbers[0], value, free[0])
+                blocked.append((free[0].start, free[0].end))
+        kinds = (*TEXTS, Kind.OTHER)
+        texts = [leaf for leaf in self.draft.missing if leaf.parameter.kind in kinds]
+        called = [c for c in self.clause.of_kind("called") if not c.overlaps(blocked)]
         makes = self.tool.effect in (Effect.OBLIGATION, Effect.WRITE)
-        if len(missing) == len(free) == 1 and makes:
-            leaf, called = missing[0], free[0]
-            if not is_in_path(self.tool, leaf.name) and leaf.parameter.accepts(called.text):
-                self.draft.give(leaf, called.text, called)
-
-    def _defaults(self) -> None:
-        """Set missing required inputs to the document's defaults."""
-        for leaf in self.draft.missing:
-            default = leaf.parameter.schema.get("default")
-            if default is not None and leaf.parameter.accepts(default):
-                self.draft.give(leaf, default)
+        if len(texts) == len(called) == 1 and makes:
+            (leaf,), (name,) = texts, called
+            if not is_in_path(self.tool, leaf.name) and leaf.parameter.accepts(name.text):
+                self.draft.give(leaf, name.text, name)
 
     def _currencies(self) -> None:
         """Assign the currency of an amount, used or in an unclear unit, to its input."""
@@ -421,7 +388,6 @@ class _Reader:
                 self.draft.give(leaf, code)
 
     def _stretch(self) -> None:
-        """Compute the end of a range of days from its start and its given length."""
         days = [leaf for leaf in self.draft.leaves if leaf.parameter.kind is Kind.DATE]
         begun = [le for le in days if le.path in self.draft.found and le.parameter.side != "end"]
         ends = [leaf for leaf in self._open(Kind.DATE) if leaf.parameter.side == "end"]
@@ -440,7 +406,6 @@ class _Reader:
                 return
 
     def _flags(self) -> None:
-        """Set a flag whose words are all in the clause."""
         said = {word.stem: word for word in self.clause.words if word.stem not in _GENERAL}
         for leaf in self._open(Kind.FLAG):
             words = [stem(w) for w in leaf.parameter.words if w not in _FLAG_WORDS]
@@ -488,24 +453,3 @@ _SHAPING: Final = frozenset(
     ["fields", "field", "expand", "include", "embed", "select", "columns", "properties"]
 )
 _GENERAL: Final = frozenset({"all", "new"})
-
-
-def _put(into: JsonObject, path: Sequence[str | int], value: JsonValue) -> None:
-    """Set a value inside nested objects, or in the first object of a list."""
-    node: JsonObject = into
-    for number, step in enumerate(path[:-1]):
-        following = path[number + 1]
-        if step == 0:
-            continue
-        if following == 0:
-            held = node.setdefault(str(step), [{}])
-            node = held[0] if isinstance(held, list) and isinstance(held[0], dict) else {}
-        else:
-            inner = node.setdefault(str(step), {})
-            node = inner if isinstance(inner, dict) else {}
-    node[str(path[-1])] = value
-
-
-def spans_of(drafts: Iterable[Draft]) -> list[Span]:
-    """Return the spans of the clause that several drafts use."""
-    return [span for draft in drafts for span in draft.used]

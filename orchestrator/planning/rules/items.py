@@ -164,7 +164,9 @@ def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterat
         for member in node:
             yield from _walk(member, around, label, depth + 1)
     elif isinstance(node, dict):
-        node = _opened(node)
+        said = node.get(_ATTRIBUTES)
+        if isinstance(said, dict) and "id" in node:  # {"id", "type", "attributes": {...}}
+            node = {**said, **{name: value for name, value in node.items() if name != _ATTRIBUTES}}
         wrapped = _wrapped(node) if depth < _MAX_DEPTH else ""
         if wrapped:
             yield from _walk(node[wrapped], around, wrapped, depth + 1)
@@ -173,12 +175,13 @@ def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterat
         whole = {**{name: value for name, value in around.items() if name != PRICE}, **node}
         listed = {name: value for name, value in node.items() if _lists_things(value)}
         lists = {name: value for name, value in listed.items() if name.lower() not in ASIDE}
-        if not lists and not any(isinstance(v, dict) or _ends_in_id(n) for n, v in node.items()):
+        says_more = (isinstance(v, dict) or tokens(n)[-1:] == ["id"] for n, v in node.items())
+        if not lists and not any(says_more):
             lists = listed  # "messages" beside nothing else are the answer
         if not lists and not (depth == 0 and is_empty(node)):
             yield Item(whole, frozenset(node), singular(label))
         if depth < _MAX_DEPTH:
-            outer = _without_lists(whole)
+            outer: JsonObject = {n: v for n, v in whole.items() if not isinstance(v, list)}
             for name, members in lists.items():
                 yield from _walk(members, outer, name, depth)
             if lists and depth == 0:
@@ -195,22 +198,6 @@ def _wrapped(node: JsonObject) -> str:
 
 def _lists_things(value: JsonValue) -> bool:
     return isinstance(value, list) and any(isinstance(one, dict) for one in value)
-
-
-def _ends_in_id(name: str) -> bool:
-    return tokens(name)[-1:] == ["id"]
-
-
-def _opened(thing: JsonObject) -> JsonObject:
-    """Return an item with its attributes merged: {"id", "type", "attributes": {...}}."""
-    said = thing.get(_ATTRIBUTES)
-    if not isinstance(said, dict) or "id" not in thing:
-        return thing
-    return {**said, **{name: value for name, value in thing.items() if name != _ATTRIBUTES}}
-
-
-def _without_lists(fields: JsonObject) -> JsonObject:
-    return {name: value for name, value in fields.items() if not isinstance(value, list)}
 
 
 def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:
@@ -261,12 +248,6 @@ def next_page(tool: Tool, page: Observation) -> JsonObject:
     return {}
 
 
-def _listed(body: JsonValue) -> list[JsonValue]:
-    """Return the longest list of an answer."""
-    lists = body.values() if isinstance(body, dict) else (body,)
-    return max((one for one in lists if isinstance(one, list)), key=len, default=[])
-
-
 def _said_of_more(body: JsonValue) -> Iterator[tuple[set[str], JsonValue]]:
     for name, value in flat_fields(body):
         words = {*tokens(name)}
@@ -279,7 +260,8 @@ def _said_of_more(body: JsonValue) -> Iterator[tuple[set[str], JsonValue]]:
 def _counted(name: str, page: Observation) -> JsonValue:
     """Return the position after a page, in the terms of its input; None if they are unclear."""
     words, own = {*tokens(name)}, page.arguments.get(name)
-    listed = _listed(page.body)
+    lists = page.body.values() if isinstance(page.body, dict) else (page.body,)
+    listed: list[JsonValue] = max((o for o in lists if isinstance(o, list)), key=len, default=[])
     if "page" in words:
         return (own if isinstance(own, int) else 1) + 1
     if words & lexicon.TURNING:

@@ -145,15 +145,10 @@ class Parameter:
         """The properties of an object, as parameters; empty for other types."""
         return read_parameters(self.schema, self.root, parent=self.words)
 
-    @property
-    def whole_schema(self) -> JsonObject:
-        """The schema, with the definitions that it may refer to."""
-        return with_definitions(self.schema, self.root)
-
     @cached_property
     def _validator(self) -> Validator:
-        checker = Draft202012Validator.FORMAT_CHECKER
-        return SchemaValidator(self.whole_schema, format_checker=checker)
+        whole = with_definitions(self.schema, self.root)
+        return SchemaValidator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
 
 
 @read_once
@@ -164,21 +159,17 @@ def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
     body optional: nobody who orders something wants an empty request.
     """
     found = read_parameters(tool.input_schema, tool.input_schema)
-    needed = _needed_by_all(tool) if tool.is_side_effect else frozenset()
-    own = (replace(p, required=p.required or p.name in needed) for p in found)
-    return tuple(p for p in own if p.name not in tool.reference_inputs)
-
-
-def _needed_by_all(tool: Tool) -> frozenset[str]:
-    """Return a body's fields without which no others may be sent; for a body sent whole."""
-    root = tool.input_schema
+    root, needed = tool.input_schema, set[str]()
     bound, body = root.get("dependentRequired"), [b for b in tool.bindings if b.location == "body"]
     fields = {binding.name for binding in body}
-    if not isinstance(bound, dict) or len(fields) < 2:
+    if tool.is_side_effect and isinstance(bound, dict) and len(fields) > 1:
+        by_name = {name: {*names} for name, names in bound.items() if isinstance(names, list)}
+        needed = {n for n in fields if all(n in by_name.get(o, ()) for o in fields - {n})}
+    elif tool.is_side_effect:
         whole = (b.name for b in body if not b.field)
-        return frozenset(n for n in whole if needs_something(tool.properties[n], root))
-    needs = {name: {*names} if isinstance(names, list) else set() for name, names in bound.items()}
-    return frozenset(n for n in fields if all(n in needs.get(o, ()) for o in fields - {n}))
+        needed = {n for n in whole if needs_something(tool.properties[n], root)}
+    own = (replace(p, required=p.required or p.name in needed) for p in found)
+    return tuple(p for p in own if p.name not in tool.reference_inputs)
 
 
 def as_typed(given: JsonValue) -> Iterator[JsonValue]:
@@ -255,23 +246,16 @@ def read_parameters(
         for name, part in properties_of(resolved).items()
     ]
     days = [one.kind for one in found if one.kind in DAYS]
-    sided = (_with_described_side(p) if days.count(p.kind) > 1 else p for p in found)
-    return tuple(sorted(sided, key=lambda parameter: not parameter.required))
-
-
-def _with_described_side(day: Parameter) -> Parameter:
-    """Return a day parameter of several, with the end of the range that its description names."""
-    described = tuple(tokens(str(day.schema.get("description", ""))))
-    return replace(day, side=day.side or _side(described, day.kind))
+    for number, one in enumerate(found):
+        if days.count(one.kind) > 1 and one.side is None:
+            # Of several days, the description says which end of the stretch it is.
+            described = tuple(tokens(str(one.schema.get("description", ""))))
+            found[number] = replace(one, side=_side(described, one.kind))
+    return tuple(sorted(found, key=lambda parameter: not parameter.required))
 
 
 def read_parameter(
-    name: str,
-    schema: JsonObject,
-    root: JsonObject,
-    *,
-    required: bool,
-    parent: tuple[str, ...] = (),
+    name: str, schema: JsonObject, root: JsonObject, *, required: bool, parent: tuple[str, ...] = ()
 ) -> Parameter:
     """Return a property with its meaning."""
     resolved = resolve(schema, root)
@@ -307,23 +291,13 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
             is_money = set(properties_of(schema)) == {"amount", "currency"}
             return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
-            return _number_kind(words, whole=number == "integer")
+            whole = number == "integer"
         case _:
             return _text_kind(words, schema)
-
-
-def _type(schema: JsonObject) -> str:
-    found = schema.get("type")
-    if isinstance(found, list):
-        return next((str(t) for t in found if t != "null"), "string")
-    if isinstance(found, str):
-        return found
-    return "object" if "properties" in schema else "array" if "items" in schema else "string"
-
-
-def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     named = set(words)
-    if named & lexicon.NOT_COUNTED or _is_number_of_one(words):
+    is_qualified = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
+    is_id = is_qualified and not lexicon.PEOPLE & {*words[:-1]}  # "hire_no", not "seat_no"
+    if named & lexicon.NOT_COUNTED or is_id:
         return Kind.OTHER
     if whole and named & lexicon.NIGHTS:
         return Kind.NIGHTS
@@ -336,10 +310,13 @@ def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
     return Kind.COUNT if whole else Kind.OTHER
 
 
-def _is_number_of_one(words: tuple[str, ...]) -> bool:
-    """Return True if a number identifies a thing: "hire_no", not "seat_no"."""
-    is_qualified = len(words) > 1 and words[-1] in lexicon.IDENTIFIER
-    return is_qualified and not lexicon.PEOPLE & {*words[:-1]}
+def _type(schema: JsonObject) -> str:
+    found = schema.get("type")
+    if isinstance(found, list):
+        return next((str(t) for t in found if t != "null"), "string")
+    if isinstance(found, str):
+        return found
+    return "object" if "properties" in schema else "array" if "items" in schema else "string"
 
 
 _FORMATS: Final[Mapping[str, Kind]] = {

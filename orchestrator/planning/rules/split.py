@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -19,18 +19,19 @@ from orchestrator.language.goal_clauses import begins_request, split_goal
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import (
-    STOP_WORDS,
-    WEAK_VERBS,
-    action_of,
-    is_any_change,
-    is_verb,
+from orchestrator.language.words import STOP_WORDS, WEAK_VERBS, action_of, is_any_change, is_verb
+from orchestrator.planning.models import (
+    RULES,
+    AgentProfile,
+    Doubt,
+    DoubtKind,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
 )
-from orchestrator.planning.models import RULES, AgentProfile, Doubt, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.rules.account import Account, Run, account_of
 from orchestrator.planning.rules.chain import Chain, feeds_effect, is_produced, link, needs_of
 from orchestrator.planning.rules.clause import ARTICLES, Clause, read_clause
-from orchestrator.planning.rules.fill import spans_of
 from orchestrator.planning.rules.items import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import DAYS, MONEY, TEXTS, Kind
 from orchestrator.planning.rules.suits import why_not_taken
@@ -54,7 +55,6 @@ _SET_A_MODEL: Final = (
     "ORCHESTRATOR_PLANNER_MODEL=ollama:qwen3:32b)"
 )
 """The remedy for a goal that the rules cannot carry out."""
-_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SEQUENCE: Final = re.compile(r"\b(?:then|afterwards|after that)\b", re.IGNORECASE)
 _ENDS: Final = re.compile(r"[.!?;\n]")
 _WITH_WHOM: Final = re.compile(r"\b(?:for|with)\s+(?:me|us|him|her|them|[A-Z]\w+)$")
@@ -78,6 +78,9 @@ _ONLY_WISHED: Final = "it does not say what is to be done; going on only looks i
 _IN_TEXT: Final = "it may belong to the text before it, which no quotation marks end"
 _NOTHING_CHANGED: Final = "nothing says what is to be changed"
 _NO_TOOL: Final = "no tool does it; going on does the rest without it"
+_SEEN_LATE: Final = (
+    "no tool takes it as an input, so that it would only be seen after the first effect"
+)
 _LONGEST_ABOUT: Final = 120
 _NEAR: Final = 4.0
 _TIE: Final = 0.4
@@ -110,7 +113,8 @@ class Part:
     reading: Reading
     leg_id: str
     depends_on: list[str] = field(default_factory=list)
-    resolved: set[str] = field(default_factory=set)
+    is_resolved: bool = False
+    """True if earlier legs supply what the clause refers back to."""
     days: str = ""
     """The days that "those nights" refers to: named in an earlier clause, added to this one."""
 
@@ -123,8 +127,8 @@ class Reader:
     inputs: Mapping[str, JsonValue]
     now: datetime
     walls: Sequence[Wall] = ()
-    resolved: Collection[str] = ()
-    """The kinds of trigger words that earlier legs have resolved."""
+    is_resolved: bool = False
+    """True if earlier legs supply what a clause refers back to."""
 
     def read(self, text: str, target: Tool) -> Reading:
         """Return a clause as read for the tool; the steps of a leg share the cached reading."""
@@ -132,28 +136,27 @@ class Reader:
         inputs = json.dumps(dict(self.inputs), sort_keys=True, default=str)
         day = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
         walls = tuple(wall for wall in self.walls if not wall.is_open)
-        key = (text, target.name, inputs, day, walls, frozenset(self.resolved))
-        if (found := kept.get(key)) is None:
-            if len(kept) >= _MOST_READINGS:
-                kept.clear()
-            found = kept[key] = self._read(text, target)
-        return found
-
-    def _read(self, text: str, target: Tool) -> Reading:
+        key = (text, target.name, inputs, day, walls, self.is_resolved)
+        if (found := kept.get(key)) is not None:
+            return found
+        if len(kept) >= _MOST_READINGS:
+            kept.clear()
         clause = read_clause(text, now=self.now)
         chain = link(target, clause, self.inputs, self.catalog, self.walls)
+        draft, feeders = chain.draft, chain.feeders
+        empty = [leaf for leaf in draft.leaves if leaf.path not in {*draft.found, *feeders}]
         account = account_of(
             clause,
             target,
-            [draft.tool for draft in chain.drafts],
-            spans_of(chain.drafts),
-            chooses=bool(chain.feeders) or (not target.is_side_effect and is_listing(target)),
+            chain.drafts,
+            chooses=bool(feeders) or (not target.is_side_effect and is_listing(target)),
             offers=chain.offers,
-            looked_up=[one.span for path, one in chain.draft.said.items() if path in chain.feeders],
-            resolved=self.resolved,
-            empty=_empty_inputs(chain) if target.is_side_effect else (),
+            looked_up=[one.span for path, one in draft.said.items() if path in feeders],
+            is_resolved=self.is_resolved,
+            empty=[str(leaf.path[-1]) for leaf in empty] if target.is_side_effect else (),
         )
-        return Reading(clause, intent_of(clause, self.catalog), target, chain, account)
+        kept[key] = Reading(clause, intent_of(clause, self.catalog), target, chain, account)
+        return kept[key]
 
     def best(self, text: str, matches: Sequence[ToolMatch]) -> Reading | None:
         """Return the reading whose tool matches the clause and uses most of it."""
@@ -168,41 +171,29 @@ class Reader:
         return replace(best, rivals=tuple(t for t in rivals if t.domain != best.target.domain))
 
 
-def _empty_inputs(chain: Chain) -> list[str]:
-    """Return the names of the inputs that neither the clause nor a look-up fills."""
-    draft = chain.draft
-    paths = [leaf.path for leaf in draft.leaves if leaf.path not in {*draft.found, *chain.feeders}]
-    return [str(path[-1]) for path in paths]
-
-
 @read_once
 def _kept_readings(catalog: Catalog) -> dict[tuple[object, ...], Reading]:
-    """Return the cached readings of clauses over a catalog, by all that they depend on."""
     return {}
 
 
 def _unused(reading: Reading) -> float:
     """Return how much of a clause a tool leaves unused, and how many of its needs are unfilled."""
-    account, reads = reading.account, not reading.target.is_side_effect
+    account, target, clause = reading.account, reading.target, reading.clause
+    reads, is_fed = not target.is_side_effect, bool(reading.chain.feeders)
     left = sum(1.2 if run.is_value else 0.5 for run in account.left_over)
     value, word = (1.2, 0.5) if reads else (0.6, 0.1)
-    kept = sum(value if run.is_value else word for run in account.filters)
-    unsaid = (0.2 if reads else 0.4) * len(reading.chain.unsaid)
-    # Nothing in the clause distinguishes the results of a preceding look-up: a person would be
-    # asked.
-    is_stated = reading.is_identified or account.superlative or account.filters
-    many = 2.5 if reads and _asks_for_many(reading) else 0.0
-    looked_up = 0.3 if reads and reading.chain.feeders and not is_stated else 0.0
-    return left + kept + many + unsaid + looked_up
-
-
-def _asks_for_many(reading: Reading) -> bool:
-    """Return True if a clause names several items that its tool reads only one at a time."""
-    if is_listing(reading.target) or not reading.chain.feeders or reading.is_identified:
-        return False
-    nouns = nouns_of(reading.target)
-    named = [word.lower for word in reading.clause.words if word.stem in nouns]
-    return any(singular(word) != word for word in named)
+    left += sum(value if run.is_value else word for run in account.filters)
+    left += (0.2 if reads else 0.4) * len(reading.chain.unsaid)
+    if reads and is_fed and not reading.is_identified:
+        # The clause names several items that the tool reads only one at a time.
+        named = [word.lower for word in clause.words if word.stem in nouns_of(target)]
+        if not is_listing(target) and any(singular(word) != word for word in named):
+            left += 2.5
+        # Nothing in the clause distinguishes the results of a preceding look-up: a person would
+        # be asked.
+        if not (account.superlative or account.filters):
+            left += 0.3
+    return left
 
 
 def split(
@@ -247,7 +238,12 @@ class _Goal:
         goal = self.brief.goal
         clauses = split_goal(goal, verbs=verbs, is_other=self._is_other)
         before = None
-        self.unmet += _between([(one.start, one.end) for one in clauses], goal)
+        starts = [0, *(one.end for one in clauses)]
+        ends = [*(one.start for one in clauses), len(goal)]
+        for start, end in zip(starts, ends, strict=True):
+            gap = goal[start:end].strip(" ,;.:-*\n\t")  # between clauses, if no mere connective
+            if any(word not in _JOINING for word in _WORDS.findall(gap.lower())):
+                self.unmet.append(gap)
         for clause in clauses:
             text = _with_verb(clause.text, self.parts)
             joint = goal[before.end : clause.start] if before is not None else ""
@@ -286,51 +282,38 @@ class _Goal:
         if _NEGATED.match(text.strip()):
             self.forbidden.append(text)
             return True
-        reading = None if self._is_statement(text) else self._reader.best(text, self._matches(text))
+        intent = intent_of(read_clause(text, now=self.brief.now), self.catalog)
+        if _STATES.match(text) is not None and intent.is_open:
+            return False  # a statement
+        reader = Reader(self.catalog, self.brief.inputs, self.brief.now)
+        reading = reader.best(text, self._matches(text))
         if reading is None or _is_no_read(reading, is_one=is_one):
             return False
-        target = reading.target
-        if self._is_wish(reading):
-            self.wishes.append(text)
-        part = Part(reading, f"{len(self.parts) + 1}-{_slug(target.domain)}")
+        target, wish = reading.target, _WISH.match(text)
+        if not target.is_side_effect and wish is not None:
+            verb = action_of((wish["verb"] or "").lower())
+            is_read = verb in (Action.READ, Action.SEARCH)
+            if not is_read and feeds_effect(target, self.catalog):
+                self.wishes.append(text)
+        slug = re.sub(r"[^a-z0-9]+", "-", target.domain.lower()).strip("-")[:48] or "leg"
+        part = Part(reading, f"{len(self.parts) + 1}-{slug}")
         self._await(part, is_after=is_after)
-        if part.resolved:
-            part.reading = self._reading(text + part.days, target, part.resolved)
+        if part.is_resolved:
+            part.reading = replace(reader, is_resolved=True).read(text + part.days, target)
         self.parts.append(part)
         return True
 
     def _follows_text(self) -> bool:
         """Return True if the last part may belong to the text that the part before it passes on."""
-        before, last = self.parts[-2:] if len(self.parts) > 1 else (None, None)
-        if before is None or last is None or not last.reading.target.is_side_effect:
+        if len(self.parts) < 2 or not self.parts[-1].reading.target.is_side_effect:
             return False
-        said = before.reading.chain.draft.said.values()
-        end = len(before.reading.clause.text)
+        before = self.parts[-2].reading
         return any(
-            one.kind in ("text", "quoted") and one.text == one.value and one.end == end
-            for one in said
+            one.kind in ("text", "quoted")
+            and one.text == one.value
+            and one.end == len(before.clause.text)
+            for one in before.chain.draft.said.values()
         )
-
-    def _is_statement(self, text: str) -> bool:
-        """Return True if a clause is a statement, not a question or an order."""
-        clause = read_clause(text, now=self.brief.now)
-        return _STATES.match(text) is not None and intent_of(clause, self.catalog).is_open
-
-    def _is_wish(self, reading: Reading) -> bool:
-        """Return True if a clause names one wanted thing that its tool only searches for."""
-        said = _WISH.match(reading.clause.text)
-        if reading.target.is_side_effect or said is None:
-            return False
-        if action_of((said["verb"] or "").lower()) in (Action.READ, Action.SEARCH):
-            return False
-        return feeds_effect(reading.target, self.catalog)
-
-    @property
-    def _reader(self) -> Reader:
-        return Reader(self.catalog, self.brief.inputs, self.brief.now)
-
-    def _reading(self, text: str, target: Tool, resolved: Collection[str]) -> Reading:
-        return replace(self._reader, resolved=resolved).read(text, target)
 
     def _matches(self, text: str) -> list[ToolMatch]:
         context = RouteContext(goal=self.brief.goal, known=tuple(self.brief.inputs))
@@ -338,25 +321,28 @@ class _Goal:
         return find_target(read_clause(text, now=self.brief.now), selection, self.catalog)
 
     def _await(self, part: Part, *, is_after: bool) -> None:
-        """Make a part depend on the earlier parts whose answers supply its inputs."""
         reading = part.reading
+        unsaid = {leaf.parameter.kind for _, leaf in reading.chain.unsaid}
         refers = any(one.kind == "back_reference" for one in reading.account.triggers)
         for earlier in reversed(self.parts):
             if _feeds(earlier.reading.target, reading):
                 part.depends_on.append(earlier.leg_id)
-                part.resolved.add("back_reference")
+                part.is_resolved = True
                 break
-        dated = [p for p in self.parts if p.reading.clause.of_kind("date")]
-        if dated and refers and _unsaid(reading, DAYS):
-            part.resolved.add("back_reference")
-            part.days = _days_said(dated[-1].reading.clause)
+        dated = [p.reading.clause for p in self.parts if p.reading.clause.of_kind("date")]
+        if dated and refers and not unsaid.isdisjoint(DAYS):
+            part.is_resolved = True
+            match [one.value for one in dated[-1].of_kind("date") if isinstance(one.value, str)]:
+                case [day]:
+                    part.days = f" on {day}"
+                case [first, last]:
+                    part.days = f" from {first} to {last}"
         made = [p.leg_id for p in self.parts if p.reading.target.is_side_effect]
-        if len(made) == 1 and _unsaid(reading, TEXTS) and refers_back(reading.clause):
+        if len(made) == 1 and not unsaid.isdisjoint(TEXTS) and refers_back(reading.clause):
             part.depends_on += made
-            part.resolved.add("back_reference")
-        if any(
-            0 in leaf.path and leaf.parameter.kind in MONEY for leaf in reading.chain.draft.missing
-        ):
+            part.is_resolved = True
+        missing = reading.chain.draft.missing
+        if any(0 in leaf.path and leaf.parameter.kind in MONEY for leaf in missing):
             part.depends_on += made
         if is_after and self.parts:
             part.depends_on.append(self.parts[-1].leg_id)
@@ -367,44 +353,47 @@ class _Goal:
         for part in self.parts if changing else ():
             doubts += _doubts_of(part.reading, self.brief.now)
             if part.reading in changing and (len(changing) > 1 or part.reading.is_identified):
-                doubts += _of_limits(part.reading)
+                limits = part.reading.account.limits
+                doubts += [Doubt(kind="left_over", about=o.text, why=_SEEN_LATE) for o in limits]
         doubts += [Doubt(kind="ambiguous", about=text, why=_ONLY_WISHED) for text in self.wishes]
         doubts += [Doubt(kind="ambiguous", about=text, why=_IN_TEXT) for text in self.unsure]
         doubts += [one for part in self.parts for one in _unclear(part.reading)]
         doubts += [_not_carried_out(text) for text in self.forbidden if changing]
-        doubts += map(self._unmet_doubt, self.unmet)
+        for text in self.unmet:
+            clause = read_clause(text, now=self.brief.now)
+            is_request = intent_of(clause, self.catalog).is_order or begins_request(text)
+            kind: DoubtKind = "not_carried_out" if is_request else "left_over"
+            doubts.append(Doubt(kind=kind, about=text, why=_NO_TOOL))
         return MissionPlan(
             legs=tuple(map(self._leg, self.parts)),
             uncovered=(*self.unmet, *self.forbidden),
             doubts=tuple(dict.fromkeys(doubts)),
         )
 
-    def _unmet_doubt(self, text: str) -> Doubt:
-        """Return the doubt about a clause that no tool fits: asked about if it is a request."""
-        is_order = intent_of(read_clause(text, now=self.brief.now), self.catalog).is_order
-        is_request = is_order or begins_request(text)
-        return Doubt(
-            kind="not_carried_out" if is_request else "left_over", about=text, why=_NO_TOOL
-        )
-
     def _leg(self, part: Part) -> LegPlan:
-        reading = part.reading
-        agent = _agent_for(reading.target, self.agents, request=reading.clause.text)
-        order = _order_of(reading, self.catalog)
-        if order is not None and order.count > agent.max_items:
+        reading, tool = part.reading, part.reading.target
+        text, count = reading.clause.text, max(1, reading.account.count or 1)
+        able = [agent for agent in self.agents if is_inside(tool, (agent.wall,))]
+        if self.agents and not able:
+            raise none_may(text, tool)
+        own = AgentProfile(name=tool.domain, prefers=(tool.domain,))
+        agent = min(able, key=lambda one: _remoteness(one, tool)) if able else own
+        if tool.is_side_effect and count > agent.max_items:
             raise PlanError(
-                f"the goal asks for {order.count} calls of {reading.target.name}, more than the "
-                f"agent {agent.name} does of a kind, one by one; ask for fewer, or raise its "
+                f"the goal asks for {count} calls of {tool.name}, more than the agent "
+                f"{agent.name} does of a kind, one by one; ask for fewer, or raise its "
                 "`max_items` (ORCHESTRATOR_AGENTS)",
                 code="TooMany",
             )
+        tools = (tool.name, *other_versions(self.catalog, tool))
+        order = Order(tools=tools, count=count, each=reading.account.is_all, clause=text)
         return LegPlan(
             leg_id=part.leg_id,
-            goal=reading.clause.text,
+            goal=text,
             agent=agent,
             depends_on=tuple(dict.fromkeys(part.depends_on)),
-            orders=(order,) if order is not None else (),
-            serves=(reading.clause.text.removesuffix(part.days),),
+            orders=(order,) if tool.is_side_effect else (),
+            serves=(text.removesuffix(part.days),),
             planned_by=RULES,
         )
 
@@ -430,18 +419,6 @@ def routed(router: Router, text: str, context: RouteContext, *, now: datetime) -
     return selection
 
 
-def _order_of(reading: Reading, catalog: Catalog) -> Order | None:
-    """Return the order of a clause that changes something."""
-    if not reading.target.is_side_effect:
-        return None
-    return Order(
-        tools=(reading.target.name, *other_versions(catalog, reading.target)),
-        count=max(1, reading.account.count or 1),
-        each=reading.account.is_all,
-        clause=reading.clause.text,
-    )
-
-
 def _feeds(tool: Tool, reading: Reading) -> bool:
     """Return True if an earlier tool's answer holds a value that a clause needs but omits."""
     if any(run.is_value for run in reading.account.filters):
@@ -456,25 +433,7 @@ def _feeds(tool: Tool, reading: Reading) -> bool:
     return False
 
 
-def _unsaid(reading: Reading, kinds: Collection[Kind]) -> bool:
-    """Return True if the calls of a clause need values of these kinds that it omits."""
-    return any(leaf.parameter.kind in kinds for _, leaf in reading.chain.unsaid)
-
-
-def _days_said(clause: Clause) -> str:
-    """Return the one or two days of a clause in words; '' for other numbers."""
-    days = [one.value for one in clause.of_kind("date") if isinstance(one.value, str)]
-    match days:
-        case [day]:
-            return f" on {day}"
-        case [first, last]:
-            return f" from {first} to {last}"
-        case _:
-            return ""
-
-
 def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
-    """Return the parts of a clause that are not carried out, are left over or are implausible."""
     clause, account = reading.clause, reading.account
     starts = [trigger.start for trigger in account.triggers]
     doubts = [_not_carried_out(clause.text[start:]) for start in starts]
@@ -492,7 +451,10 @@ def _doubts_of(reading: Reading, now: datetime) -> list[Doubt]:
         without = f"going on does {reading.target.title!r} without it"
         why = f"{_why_unused(run, reading)}; {without}"
         doubts.append(Doubt(kind="left_over", about=run.text, why=why))
-    if _changes_nothing(reading):
+    tool, draft = reading.target, reading.chain.draft
+    names = {*(str(path[0]) for path in draft.found), *(leaf.name for leaf in draft.missing)}
+    changes = tool.method == "PATCH" or is_any_change(verb_of(tool)[0])
+    if changes and all(is_in_path(tool, name) for name in names):
         doubts.append(Doubt(kind="left_over", about=clause.text, why=_NOTHING_CHANGED))
     return [*doubts, *_joined_moments(reading), *_impossible(reading, now)]
 
@@ -524,14 +486,6 @@ def _joined_moments(reading: Reading) -> Iterable[Doubt]:
                 yield Doubt(kind="ambiguous", about=clause.text[before.start :], why=_IN_TEXT)
 
 
-def _changes_nothing(reading: Reading) -> bool:
-    """Return True if a call only says which thing is changed, and none of its new values."""
-    tool, draft = reading.target, reading.chain.draft
-    names = {*(str(path[0]) for path in draft.found), *(leaf.name for leaf in draft.missing)}
-    changes = tool.method == "PATCH" or is_any_change(verb_of(tool)[0])
-    return changes and all(is_in_path(tool, name) for name in names)
-
-
 def _not_carried_out(text: str) -> Doubt:
     about = text.strip()[:_LONGEST_ABOUT]
     return Doubt(kind="not_carried_out", about=about, why=f"I do not carry out {about!r}. {_MODEL}")
@@ -540,18 +494,11 @@ def _not_carried_out(text: str) -> Doubt:
 def _why_unused(run: Run, reading: Reading) -> str:
     if run.value is not None and run.value.kind == "amount":
         for draft in reading.chain.drafts:
-            unfilled = (leaf for leaf in draft.leaves if leaf.path not in draft.found)
-            money = (one for one in unfilled if one.parameter.kind in MONEY)
-            for why in (why_not_taken(leaf.parameter, run.value) for leaf in money):
-                if why:
+            for leaf in draft.leaves:
+                is_open = leaf.path not in draft.found and leaf.parameter.kind in MONEY
+                if is_open and (why := why_not_taken(leaf.parameter, run.value)):
                     return why
     return f"nothing uses {run.text!r}"
-
-
-def _of_limits(reading: Reading) -> list[Doubt]:
-    """Return doubts about limits that are only known after a look-up, and about another effect."""
-    why = "no tool takes it as an input, so that it would only be seen after the first effect"
-    return [Doubt(kind="left_over", about=limit.text, why=why) for limit in reading.account.limits]
 
 
 def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
@@ -576,24 +523,8 @@ def _impossible(reading: Reading, now: datetime) -> Iterable[Doubt]:
             yield Doubt(kind="impossible", about=text, why="it starts where it ends")
 
 
-def _agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
-    """Return the agent for a request: one that may use the tool.
-
-    The first that names the tool's domain; else one that names the tool; else one for everything,
-    before one that prefers something else. Without profiles, one is made for the domain.
-
-    Raises:
-        PlanError: every agent's wall excludes the tool.
-    """
-    if not agents:
-        return AgentProfile(name=tool.domain, prefers=(tool.domain,))
-    able = [agent for agent in agents if is_inside(tool, (agent.wall,))]
-    if not able:
-        raise none_may(request, tool)
-    return min(able, key=lambda agent: _remoteness(agent, tool))
-
-
 def _remoteness(agent: AgentProfile, tool: Tool) -> int:
+    """Rank agents: of the tool's domain, of the tool, for everything, with other preferences."""
     if tool.domain in (*agent.domains, *agent.prefers):
         return 0
     if not agent.wall.is_open:
@@ -632,15 +563,3 @@ def _is_no_read(reading: Reading, *, is_one: bool) -> bool:
         return False
     runs = (*account.left_over, *account.filters)
     return any(run.is_value or run.span[0] <= verb.start for run in runs)
-
-
-def _between(spans: Sequence[tuple[int, int]], goal: str) -> list[str]:
-    """Return the parts of a goal before and between its clauses, except mere connectives."""
-    starts = [0, *(end for _, end in spans)]
-    ends = [*(start for start, _ in spans), len(goal)]
-    gaps = [goal[start:end].strip(" ,;.:-*\n\t") for start, end in zip(starts, ends, strict=True)]
-    return [gap for gap in gaps if any(w not in _JOINING for w in _WORDS.findall(gap.lower()))]
-
-
-def _slug(domain: str) -> str:
-    return _SLUG.sub("-", domain.lower()).strip("-")[:48] or "leg"

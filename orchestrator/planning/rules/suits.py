@@ -120,8 +120,13 @@ class Suits:
             return named
         if parameter.kind is Kind.DATETIME:
             return 8.0 + named
-        is_day, role = parameter.kind is Kind.DATE, self.role(candidate)
-        if is_day and candidate.cue in _LIMITING and parameter.side != "end":
+        is_day, cue = parameter.kind is Kind.DATE, candidate.cue
+        earlier = [c for c in self.clause.of_kind(candidate.kind) if c.end <= candidate.start]
+        between = self.clause.text[earlier[-1].end : candidate.start].strip() if earlier else ""
+        ends = cue in END_CUES or candidate.noun in {stem(word) for word in END_CUES}
+        is_later = bool(earlier) and (ends or between in ("-", "\u2013", "\u2014", "to"))
+        role = "end" if is_later or cue in ("until", "till", "by") else "start"
+        if is_day and cue in _LIMITING and parameter.side != "end":
             return named
         if parameter.side == role:
             return 8.0 + named
@@ -131,20 +136,15 @@ class Suits:
             return named
         return (6.0 if role == "start" and parameter.side is None else 4.0) + named
 
-    def role(self, candidate: Candidate) -> str:
-        """Return which end of a range a value is: the later one after "to", "until", a dash."""
-        earlier = [c for c in self.clause.of_kind(candidate.kind) if c.end <= candidate.start]
-        between = self.clause.text[earlier[-1].end : candidate.start].strip() if earlier else ""
-        is_end = candidate.cue in END_CUES or candidate.noun in {stem(w) for w in END_CUES}
-        if earlier and (is_end or between in ("-", "\u2013", "\u2014", "to")):
-            return "end"
-        return "end" if candidate.cue in ("until", "till", "by") else "start"
-
     def _count_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
         words = {stem(word) for word in parameter.words}
         if candidate.kind == "duration":
-            is_meant = leaf.required or named or self._is_plain_duration(parameter)
+            # "Ban Ben for 7 days" says nothing of `delete_message_seconds`.
+            of = words - {*map(stem, _UNITS_OF_TIME), "durat", "length", "period"}
+            said = {word.stem for word in self.clause.words}
+            is_plain = not of or bool(of & (said | verbs_of(self.tool) | nouns_of(self.tool)))
+            is_meant = leaf.required or named or is_plain
             return 7.0 if is_meant and duration_value(parameter, candidate) is not None else 0.0
         if candidate.kind != "number":
             return 0.0
@@ -165,22 +165,15 @@ class Suits:
             return 4.0
         return 0.0
 
-    def _is_plain_duration(self, parameter: Parameter) -> bool:
-        """Return True if an input is the duration of the action or of a thing that was named.
-
-        "Ban Ben for 7 days" says nothing of `delete_message_seconds`.
-        """
-        units = {*map(stem, _UNITS_OF_TIME), "durat", "length", "period"}
-        of = {stem(word) for word in parameter.words} - units
-        said = {word.stem for word in self.clause.words}
-        return not of or not of.isdisjoint(said | verbs_of(self.tool) | nouns_of(self.tool))
-
     def _amount_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
         limit = self.clause.bound_of(candidate)
         bound = limit[0] if limit is not None else None
         if candidate.kind == "amount":
-            if not self._takes_currency(candidate):
+            codes = [*codes_of(candidate.value if isinstance(candidate.value, dict) else {})]
+            leaves = [one for one in self.leaves if one.parameter.kind is Kind.CURRENCY]
+            taken = [one.parameter.first_accepted(*codes) for one in leaves]
+            if codes and taken and not any(taken):
                 return 0.0
             if parameter.bound is not None:
                 return 8.0 if parameter.bound == bound else 0.0
@@ -188,15 +181,6 @@ class Suits:
         if candidate.kind == "number":
             return 6.0 if named or (bound is not None and parameter.bound == bound) else 0.0
         return 0.0
-
-    def _takes_currency(self, candidate: Candidate) -> bool:
-        """Return True if the call can express the currency of an amount."""
-        leaves = [one for one in self.leaves if one.parameter.kind is Kind.CURRENCY]
-        value = candidate.value if isinstance(candidate.value, dict) else {}
-        codes = [*codes_of(value)]
-        if not codes or not leaves:
-            return True
-        return any(leaf.parameter.first_accepted(*codes) is not None for leaf in leaves)
 
     def _id_score(self, leaf: Leaf, candidate: Candidate, named: float) -> float:
         parameter = leaf.parameter
@@ -443,8 +427,8 @@ _TWO_DECIMALS = "EUR"
 
 def amounts_taken(parameter: Parameter, candidate: Candidate) -> Iterator[JsonValue]:
     """Yield the values that express an amount for an input; none if its unit is unclear."""
-    amount, code = _said(candidate)
-    if amount is None or _is_too_fine(amount, code):
+    amount, code, is_too_fine = _said(candidate)
+    if amount is None or is_too_fine:
         return
     if parameter.kind is Kind.MONEY:
         own = properties_of(parameter.schema).get("amount", {})
@@ -456,12 +440,10 @@ def amounts_taken(parameter: Parameter, candidate: Candidate) -> Iterator[JsonVa
 
 def why_not_taken(parameter: Parameter, candidate: Candidate) -> str:
     """Return why a money input cannot take the given amount; '' if it can."""
-    amount, code = _said(candidate)
-    if amount is None:
-        return ""
-    if _is_too_fine(amount, code):
+    amount, code, is_too_fine = _said(candidate)
+    if is_too_fine:
         return f"{candidate.text} has more decimals than {code} has"
-    if next(amounts_taken(parameter, candidate), None) is None:
+    if amount is not None and next(amounts_taken(parameter, candidate), None) is None:
         return f"whether {parameter.name!r} counts {code} or its smallest unit is not declared"
     return ""
 
@@ -474,16 +456,15 @@ def codes_of(value: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
         yield code.lower()
 
 
-def _said(candidate: Candidate) -> tuple[Decimal | None, str]:
+def _said(candidate: Candidate) -> tuple[Decimal | None, str, bool]:
+    """Return an amount, its currency, and True if it has more decimals than its currency."""
     said = candidate.value if isinstance(candidate.value, dict) else {"amount": candidate.value}
+    code = str(said.get("currency") or "")
     try:
-        return Decimal(str(said.get("amount"))), str(said.get("currency") or "")
+        amount = Decimal(str(said.get("amount")))
     except InvalidOperation:
-        return None, ""
-
-
-def _is_too_fine(amount: Decimal, code: str) -> bool:
-    return code in budget.EXPONENTS and budget.has_too_many_decimals(amount, code)
+        return None, "", False
+    return amount, code, code in budget.EXPONENTS and budget.has_too_many_decimals(amount, code)
 
 
 def _counted(amount: Decimal, code: str, name: str, *schemas: JsonObject) -> Iterator[JsonValue]:

@@ -24,7 +24,7 @@ from orchestrator.language.words import (
     tokens,
 )
 from orchestrator.planning.rules.chain import references
-from orchestrator.planning.rules.clause import CALLED, LEADS, Clause, Word
+from orchestrator.planning.rules.clause import CALLED, LEADS, Clause
 from orchestrator.planning.rules.items import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import (
@@ -99,8 +99,16 @@ class _Said:
 def _said(clause: Clause) -> _Said:
     stems = frozenset(word.stem for word in clause.words)
     meant = {w.stem: frozenset((w.stem, *meanings_of(w.lower))) for w in clause.words}
-    meanings = {word.stem: meant[word.stem] for word in _telling(clause)}
-    return _Said(stems, stems.union(*meant.values()), meanings)
+    values = clause.of_kind("quoted", "email", "url", "text", "trimmed")
+    spans = [(c.start, c.end) for c in values]
+    telling = {
+        word.stem: meant[word.stem]
+        for number, word in enumerate(clause.words)
+        if word.lower not in STOP_WORDS
+        and not any(s < word.end and word.start < e for s, e in spans)
+        and not (number == clause.verb_index and is_verb(word.lower) and len(clause.words) > 1)
+    }
+    return _Said(stems, stems.union(*meant.values()), telling)
 
 
 def intent_of(clause: Clause, catalog: Catalog) -> ClauseIntent:
@@ -123,17 +131,19 @@ def intent_of(clause: Clause, catalog: Catalog) -> ClauseIntent:
         return ClauseIntent(Action.READ, verb, is_order=False)
     if _WANTED.match(clause.text):
         return ClauseIntent(Action.CREATE, verb, is_order=True, is_wanted=True)
+    changes = _changes_of(catalog)
+    is_commanded = stem(verb) in changes.by_verb
     if action in (Action.READ, Action.SEARCH):
-        if not _commanded(verb, catalog) or not (
-            verb in WARY_VERBS or _names_what_changes(clause, verb, catalog)
-        ):
+        things = {one for tool in changes.by_verb.get(stem(verb), ()) for one in thing_words(tool)}
+        names_one = not things.isdisjoint(_said(clause).telling)
+        if not is_commanded or not (verb in WARY_VERBS or names_one):
             return ClauseIntent(action, verb, is_order=False)
-        if stem(verb) in _read_verbs(catalog):
+        if stem(verb) in changes.read_verbs:
             return ClauseIntent(action, verb, is_order=True, is_open=True)
         return ClauseIntent(Action.EXECUTE, verb, is_order=True)
     if action in SIDE_EFFECT_ACTIONS:
         return ClauseIntent(action, verb, is_order=True)
-    if _commanded(verb, catalog):
+    if is_commanded:
         return ClauseIntent(Action.EXECUTE, verb, is_order=True)
     return ClauseIntent(Action.UNKNOWN, verb, is_order=False, is_open=True)
 
@@ -143,30 +153,14 @@ def refers_back(clause: Clause) -> bool:
     return any(one.kind == "back_reference" for one in find_triggers(clause.text))
 
 
-def _commanded(verb: str, catalog: Catalog) -> bool:
-    """Return True if a tool that changes something is named by this verb."""
-    return stem(verb) in _changes_of(catalog).by_verb
-
-
-def _names_what_changes(clause: Clause, verb: str, catalog: Catalog) -> bool:
-    """Return True if the clause also names the thing of a tool that changes by this verb."""
-    things = {one for tool in _changes_of(catalog).by_verb[stem(verb)] for one in thing_words(tool)}
-    return not things.isdisjoint(_said(clause).telling)
-
-
-@read_once
-def _read_verbs(catalog: Catalog) -> frozenset[str]:
-    """Return the verbs of the tools that change nothing."""
-    reads = [tool for tool in catalog.tools.values() if not tool.is_side_effect]
-    return frozenset().union(*map(verbs_of, reads))
-
-
 @dataclass(frozen=True)
 class _Changes:
     """The tools of a catalog that change something, by verb, and the things they create."""
 
     by_verb: Mapping[str, Sequence[Tool]]
     things: frozenset[str]
+    read_verbs: frozenset[str]
+    """The verbs of the tools that change nothing."""
 
 
 @read_once
@@ -177,7 +171,8 @@ def _changes_of(catalog: Catalog) -> _Changes:
         for verb in verbs_of(tool):
             by_verb[verb].append(tool)
     things = frozenset(one for tool in changing for one in thing_words(tool))
-    return _Changes(dict(by_verb), things)
+    reads = [tool for tool in catalog.tools.values() if not tool.is_side_effect]
+    return _Changes(dict(by_verb), things, frozenset().union(*map(verbs_of, reads)))
 
 
 def find_target(
@@ -208,17 +203,19 @@ def _fitting(
     changes = _changes_of(catalog)
     named_by = changes.by_verb.get(verb, ())
     frame_orders = selection.frame.side_effect_allowed
+    says_all = not _ALL.isdisjoint(word.lower for word in clause.words)
     found: list[ToolMatch] = []
     for name in names:
         tool = catalog.tools.get(name)
-        if (
-            tool is None
-            or not is_inside(tool, walls)
-            or not _has_effect(tool, intent, frame_orders)
-        ):
+        if tool is None or not is_inside(tool, walls):
             continue
-        if _is_probe(tool, catalog) or _does_all(tool, clause):
+        does_all = not _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
+        if tool.is_side_effect and does_all and not says_all:
             continue
+        if not _has_effect(tool, intent, frame_orders):
+            continue
+        if not tool.is_side_effect and not references(catalog).isdisjoint(tool.required_inputs):
+            continue  # it takes a reference that no person knows
         if intent.is_order and (_is_opposite(tool, clause, intent) or _is_of_another(tool, clause)):
             continue
         score, nouns = _score(tool, clause, intent)
@@ -257,19 +254,14 @@ def _has_effect(tool: Tool, intent: ClauseIntent, frame_orders: bool) -> bool:
 
 def _is_opposite(tool: Tool, clause: Clause, intent: ClauseIntent) -> bool:
     """Return True if a tool's verb has another particle than the clause: "turn off", "turn on"."""
-    own = _particles_of(tool)
+    summary = tokens(tool.summary)
+    own = _PARTICLES & {*summary[1:2], *summary[-1:]}
     if not own or not verbs_meant(intent.verb, tool):
         return False
     words = [word.lower for word in clause.words]
     ends = (*words[clause.verb_index + 1 :][:1], words[-1])
     said = next((word for word in ends if word in _PARTICLES), None)
     return own.isdisjoint(words if said is None else (said,))
-
-
-@read_once
-def _particles_of(tool: Tool) -> frozenset[str]:
-    summary = tokens(tool.summary)
-    return _PARTICLES & {*summary[1:2], *summary[-1:]}
 
 
 def _is_of_another(tool: Tool, clause: Clause) -> bool:
@@ -280,17 +272,6 @@ def _is_of_another(tool: Tool, clause: Clause) -> bool:
         return False
     fed = {stem(word) for p in tool_parameters(tool) for word in p.words}
     return nouns.isdisjoint(own_words(tool) | fed)
-
-
-def _does_all(tool: Tool, clause: Clause) -> bool:
-    """Return True if a tool changes all items and the clause does not say "all"."""
-    said = {word.lower for word in clause.words}
-    return tool.is_side_effect and _says_all(tool) and said.isdisjoint(_ALL)
-
-
-@read_once
-def _says_all(tool: Tool) -> bool:
-    return not _ALL.isdisjoint((*tokens(tool.name), *tokens(tool.summary)))
 
 
 def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
@@ -305,12 +286,6 @@ def _is_of_records(tool: Tool, clause: Clause, made: Collection[str]) -> bool:
     said = _said(clause).meanings
     begins = {noun[:_ALIKE] for noun in nouns if len(noun) >= _ALIKE}
     return nouns.isdisjoint(said) and begins.isdisjoint(one[:_ALIKE] for one in said)
-
-
-def _is_probe(tool: Tool, catalog: Catalog) -> bool:
-    """Return True if a tool takes only a reference that no person knows."""
-    required = tool.required_inputs
-    return tool.effect is Effect.READ and not references(catalog).isdisjoint(required)
 
 
 def _score(tool: Tool, clause: Clause, intent: ClauseIntent) -> tuple[float, int]:
@@ -371,16 +346,3 @@ def _shape(tool: Tool, clause: Clause, intent: ClauseIntent) -> float:
         if value in said and kind in takes and kind not in kinds:
             score += 0.3
     return score
-
-
-def _telling(clause: Clause) -> list[Word]:
-    """Return the words that may name the subject: no values, no stop words, not the verb."""
-    values = clause.of_kind("quoted", "email", "url", "text", "trimmed")
-    spans = [(c.start, c.end) for c in values]
-    return [
-        word
-        for number, word in enumerate(clause.words)
-        if word.lower not in STOP_WORDS
-        and not any(s < word.end and word.start < e for s, e in spans)
-        and not (number == clause.verb_index and is_verb(word.lower) and len(clause.words) > 1)
-    ]

@@ -1,6 +1,6 @@
 """The words with which people refer to a tool: its name, summary, tags and inputs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from orchestrator.catalog.tool import Effect, Tool
@@ -101,8 +101,8 @@ def _input_names(tool: Tool) -> list[str]:
 
 
 def _stems(tool: Tool, text: str) -> frozenset[str]:
-    stems = content_stems(text)
-    return _with_equals(set(stems) - verbs_of(tool)) | frozenset(stems)
+    stems = frozenset(content_stems(text))
+    return stems.union(*(equals_of(one) for one in stems - verbs_of(tool)))
 
 
 def vocabulary(tools: Sequence[Tool], empty: Collection[str] = ()) -> frozenset[str]:
@@ -166,8 +166,3 @@ def id_nouns(tool: Tool, parameter: Parameter) -> frozenset[str]:
     """Return the stems of the nouns that introduce an id for this input."""
     own = {stem(word) for word in parameter.words} - {stem(word) for word in lexicon.IDENTIFIER}
     return frozenset(own) | noun_before(tool, parameter.name)
-
-
-def _with_equals(stems: Iterable[str]) -> frozenset[str]:
-    found = set(stems)
-    return frozenset(found | {other for one in found for other in equals_of(one)})

@@ -24,8 +24,7 @@ JOINTS = [". ", "; ", ", then ", " and then ", "\n", "\n2. ", "\n- ", " and ", "
 
 @settings(max_examples=200, deadline=None)
 @given(
-    parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=4),
-    joint=st.sampled_from(JOINTS),
+    parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=4), joint=st.sampled_from(JOINTS)
 )
 def test_a_goal_comes_apart_where_it_was_joined(parts: list[str], joint: str) -> None:
     """Clauses joined in any of the ways are found again, whole, with their spans."""

@@ -134,11 +134,7 @@ def test_an_amount_has_its_currency_and_its_decimals(
 
 
 @pytest.mark.parametrize(
-    ("words", "value"),
-    [
-        ("90 minutes", {"minutes": 90}),
-        ("1.5 hours", {"minutes": 90}),
-    ],
+    ("words", "value"), [("90 minutes", {"minutes": 90}), ("1.5 hours", {"minutes": 90})]
 )
 def test_a_duration_is_in_minutes_or_days(words: str, value: JsonValue) -> None:
     """Stretches of time below a day are minutes, longer ones days."""
@@ -281,8 +277,7 @@ def test_a_day_without_a_year_is_the_next_one_or_has_just_passed(days: int) -> N
 
 
 @pytest.mark.parametrize(
-    "part",
-    ["called ", "“", "1 to ", "a.b-", "A of ", "6 December ", "half an ", "and "],
+    "part", ["called ", "“", "1 to ", "a.b-", "A of ", "6 December ", "half an ", "and "]
 )
 def test_long_texts_take_little_time(part: str) -> None:
     """Reading is bounded: ten thousand characters of anything take seconds at most."""

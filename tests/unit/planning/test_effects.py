@@ -137,12 +137,7 @@ def test_what_is_left_to_do_is_handed_over_with_its_count() -> None:
 
 @pytest.mark.parametrize(
     ("body", "length"),
-    [
-        (None, 0),
-        ({"a": 1}, 0),
-        ([1, 2], 2),
-        ({"items": [{"tags": [1, 2, 3]}], "errors": []}, 3),
-    ],
+    [(None, 0), ({"a": 1}, 0), ([1, 2], 2), ({"items": [{"tags": [1, 2, 3]}], "errors": []}, 3)],
 )
 def test_the_longest_list_counts(body: Any, length: int) -> None:
     """Wherever in an answer it is."""

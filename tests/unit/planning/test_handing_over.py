@@ -5,12 +5,7 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DecisionInvalid
 from orchestrator.planning.llm.meta_tools import META_TOOLS, meta_tools
-from orchestrator.planning.models import (
-    AgentProfile,
-    Colleague,
-    HandOver,
-    StepContext,
-)
+from orchestrator.planning.models import AgentProfile, Colleague, HandOver, StepContext
 from orchestrator.planning.planner import check_decision
 from orchestrator.planning.profile_faults import read_profiles
 from orchestrator.planning.walls import colleagues_of, handed_over_orders

@@ -28,13 +28,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.errors import ObservationMissing
 from orchestrator.planning.llm.model_asking import request_settings
 from orchestrator.planning.llm.model_planner import LlmPlanner
-from orchestrator.planning.models import (
-    AgentProfile,
-    CallTool,
-    CallTools,
-    Observation,
-    StepContext,
-)
+from orchestrator.planning.models import AgentProfile, CallTool, CallTools, Observation, StepContext
 from orchestrator.planning.planner import PlannedStep
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
@@ -97,10 +91,7 @@ class Talk:
         return ModelResponse(parts=list(self._answer), usage=usage)
 
     async def step(
-        self,
-        context: StepContext,
-        *answer: ModelResponsePart,
-        selection: Selection = SELECTION,
+        self, context: StepContext, *answer: ModelResponsePart, selection: Selection = SELECTION
     ) -> PlannedStep:
         """One step, answered so."""
         self._answer = list(answer)
@@ -297,9 +288,7 @@ async def test_steps_without_a_turn_are_told_all_the_same(talk: Talk) -> None:
     assert _text(talk.sent[1]) == "# Steps so far\n2. answer {}: refused, no JSON object"
 
 
-async def test_a_conversation_that_is_too_long_is_begun_anew_once_in_many_steps(
-    talk: Talk,
-) -> None:
+async def test_a_conversation_that_is_too_long_is_begun_anew_once_in_many_steps(talk: Talk) -> None:
     """From the newest answer whole and the older ones in short, with room for more behind it."""
     small = AGENT.model_copy(update={"context_tokens": 8_000, "domains": ("weather",)})
     context = CONTEXT.model_copy(update={"agent": small})

@@ -111,9 +111,7 @@ async def _pay(
     return await _step(catalog, *answers, tool=tool, observations=seen, orders=orders)
 
 
-async def test_an_effect_that_stands_is_not_made_again_for_each_of_a_list(
-    shipped: Catalog,
-) -> None:
+async def test_an_effect_that_stands_is_not_made_again_for_each_of_a_list(shipped: Catalog) -> None:
     """The model reads what it has done, and what of the list it has not."""
     planned, asked = await _pay(shipped, _pays("1"), _pays("2"), paid="1")
 

@@ -19,7 +19,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.rules.items import read_items
-from orchestrator.planning.rules.next_step import Leg
+from orchestrator.planning.rules.rule_planner import Leg
 from orchestrator.planning.rules.split import Reader, Reading
 from orchestrator.routing.router import Router
 from tests.refusals import raises_code
@@ -558,10 +558,7 @@ async def test_what_was_made_before_is_no_source_of_what_it_is_made_of() -> None
     )
 
     calls = [(call.tool, call.arguments) for call in run.calls(run.plan.legs[0].leg_id)]
-    assert calls == [
-        ("find_courts", {"day": "2026-12-04"}),
-        ("reserve_court", {"court_id": "c-1"}),
-    ]
+    assert calls == [("find_courts", {"day": "2026-12-04"}), ("reserve_court", {"court_id": "c-1"})]
 
 
 async def test_a_verb_of_a_consequence_is_no_read_of_its_noun() -> None:
