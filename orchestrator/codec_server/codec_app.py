@@ -38,13 +38,7 @@ _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Codec server</titl
 class CodecApp:
     """Answers `/decode` and `/encode`, with or without a namespace before it."""
 
-    def __init__(
-        self,
-        codec: PayloadCodec,
-        callers: Callers,
-        *,
-        is_tls: bool = False,
-    ) -> None:
+    def __init__(self, codec: PayloadCodec, callers: Callers, *, is_tls: bool = False) -> None:
         self._codec = codec
         self._callers = callers
         self._is_tls = is_tls
@@ -112,11 +106,7 @@ class _OwnOrigins(CORSMiddleware):
 
 
 def create_codec_app(
-    codec: PayloadCodec,
-    callers: Callers,
-    *,
-    origins: Collection[str],
-    is_tls: bool = False,
+    codec: PayloadCodec, callers: Callers, *, origins: Collection[str], is_tls: bool = False
 ) -> Starlette:
     """Return the codec server as an ASGI application.
 

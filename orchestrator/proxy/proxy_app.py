@@ -247,7 +247,6 @@ def token_of(received: Iterable[tuple[str, str]]) -> str:
 
 
 def _password(encoded: str) -> str:
-    """Return the password of basic authentication; empty if there is none."""
     try:
         return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
     except ValueError:
@@ -283,7 +282,6 @@ def request_of(
 
 
 def _end_to_end(received: Iterable[tuple[str, str]], without: Iterable[str] = ()) -> Headers:
-    """Return the end-to-end headers, with names in lower case."""
     pairs = [(name.lower(), value) for name, value in received]
     named = {one.strip().lower() for n, v in pairs if n == "connection" for one in v.split(",")}
     dropped = _HOP_BY_HOP | named | set(without)
@@ -450,7 +448,6 @@ async def _passed(
     content: AsyncIterator[bytes],
     added: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return the provider's answer to any other request, or to one that is too large."""
     headers = proxy.upstream.headers(received, reads_answer=False)
     url = proxy.upstream.url(target)
     sent = request_of(proxy.client, method, url, headers, content)
@@ -489,7 +486,6 @@ async def _sent(
 
 
 async def _left(request: Request) -> None:
-    """Return when the caller has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         continue
 
@@ -511,7 +507,6 @@ class _PassedAnswer(StreamingResponse):
         self._over = over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer, and always close the connection to the provider."""
         try:
             await super().__call__(scope, receive, send)
         finally:

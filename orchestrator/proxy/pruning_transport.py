@@ -141,7 +141,6 @@ class PruningTransport(httpx.BaseTransport):
         mode: Mode = "prune",
         pruner: Pruner | None = None,
     ) -> None:
-        """Take the transport to prune for (httpx's own when None), and a pruner."""
         self._inner = transport or httpx.HTTPTransport()
         self._mode = mode
         self._pruner = pruner or shared_pruner()
@@ -172,7 +171,6 @@ class AsyncPruningTransport(httpx.AsyncBaseTransport):
         mode: Mode = "prune",
         pruner: Pruner | None = None,
     ) -> None:
-        """Take the transport to prune for (httpx's own when None), and a pruner."""
         self._inner = transport or httpx.AsyncHTTPTransport()
         self._mode = mode
         self._pruner = pruner or shared_pruner()

@@ -340,7 +340,6 @@ def _marked(tools: ToolList, sent: Sequence[ToolEntry]) -> list[str]:
 
 
 def _with_member(text: str, name: str, value: str) -> str:
-    """Return the text of a non-empty object, with another member at its start."""
     return f"{{{json.dumps(name)}:{value},{text.lstrip()[1:]}"
 
 

@@ -24,16 +24,12 @@ from orchestrator.runtime.health_server import probe_routes
 from orchestrator.web.web_service import Service
 
 if TYPE_CHECKING:
-    from temporalio.client import Client
-
     from orchestrator.adapters.storage.store import Store
 
 _ANSWERS_WITHIN: Final = timedelta(seconds=2)
-_KNOWN_METHODS: Final = frozenset(
+_METHODS: Final = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 )
-_OTHER: Final = "_OTHER"
-_STREAM: Final = b"text/event-stream"
 _SERVER_ERROR: Final = 500
 
 
@@ -41,7 +37,6 @@ class Readiness:
     """Asks Temporal and the store whether they answer; one question at a time for all callers."""
 
     def __init__(self, service: Service) -> None:
-        """Take the service; nothing is asked yet."""
         self._service = service
         self._asking: asyncio.Task[str | None] | None = None
         self._store: Store | None = None
@@ -53,11 +48,11 @@ class Readiness:
         return await asyncio.shield(self._asking)
 
     async def _ask(self) -> str | None:
-        client = self._service.client.connection.temporal
-        problems = await asyncio.gather(self._server_problem(client), self._store_problem())
+        problems = await asyncio.gather(self._server_problem(), self._store_problem())
         return next(filter(None, problems), None)
 
-    async def _server_problem(self, client: "Client") -> str | None:
+    async def _server_problem(self) -> str | None:
+        client = self._service.client.connection.temporal
         try:
             await client.service_client.check_health(timeout=_ANSWERS_WITHIN)
         except (RPCError, RuntimeError):
@@ -110,7 +105,6 @@ class ServerTelemetry:
     """
 
     def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
-        """Wrap an app with these routes."""
         self._app, self._routes = app, routes
         self._tracer = trace.get_tracer(SCOPE)
         measured = conventions.SERVER_DURATION
@@ -126,7 +120,7 @@ class ServerTelemetry:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        method = scope["method"] if scope["method"] in _KNOWN_METHODS else _OTHER
+        method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
         template = route_template(self._routes, scope)
         known = {"http.request.method": method, **({"http.route": template} if template else {})}
         status, is_stream = _SERVER_ERROR, False
@@ -136,13 +130,17 @@ class ServerTelemetry:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 heads = message.get("headers", ())
-                is_stream = any(k == b"content-type" and _STREAM in v for k, v in heads)
+                is_stream = any(
+                    k == b"content-type" and b"text/event-stream" in v for k, v in heads
+                )
             await send(message)
 
+        trace_names = (b"traceparent", b"tracestate")
+        heads = [(k.decode(), v.decode("latin-1")) for k, v in scope["headers"] if k in trace_names]
         began = time.perf_counter()
         with self._tracer.start_as_current_span(
             f"{method} {template}".rstrip(),
-            context=TraceContextTextMapPropagator().extract(_trace_headers(scope)),
+            context=TraceContextTextMapPropagator().extract(dict(heads)),
             kind=SpanKind.SERVER,
             attributes=known,
             record_exception=False,  # its text may quote what a person wrote
@@ -157,9 +155,3 @@ class ServerTelemetry:
                 if not is_stream:
                     ended = {**known, "http.response.status_code": status}
                     self._durations.record(time.perf_counter() - began, ended)
-
-
-def _trace_headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by which a caller's trace continues."""
-    wanted = (b"traceparent", b"tracestate")
-    return {k.decode(): v.decode("latin-1") for k, v in scope["headers"] if k in wanted}

@@ -29,43 +29,33 @@ def opened_stream(
     most_s: float | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a stream in one of the person's places.
+    """Return a stream of events, or of their bytes, in one of the places of its reader.
 
-    Args:
-        events: the events, or their bytes.
-        service: identifies the reader, and has the places.
-        request: that opens the stream.
-        person: who sent it.
-        most_s: how long the stream is open at most; None: as long as the service lets streams be.
-        headers: of the response, in addition.
+    It is open for `most_s` at most; None: as long as the service lets streams be.
 
     Raises:
         ProblemError: the person has no place left.
     """
     check_place(service, person)
     limits, places, subject = service.limits, service.streams, person.subject
-    places.take(subject)
+    places[subject] += 1
+
+    def leave() -> None:
+        places[subject] -= 1
+        if not places[subject]:
+            del places[subject]
+
+    most_s = limits.stream_s if most_s is None else most_s
     bounded = while_signed_in(
-        events,
-        service=service,
-        request=request,
-        person=person,
-        most_s=limits.stream_s if most_s is None else most_s,
+        events, service=service, request=request, person=person, most_s=most_s
     )
-    ping_s = limits.heartbeat_s
-    return _EventStream(
-        bounded, ping_s=ping_s, leave=lambda: places.leave(subject), headers=headers
-    )
+    return _EventStream(bounded, ping_s=limits.heartbeat_s, leave=leave, headers=headers)
 
 
 def check_place(service: Service, person: Person) -> None:
-    """Refuse a stream beyond the places of a person.
-
-    Raises:
-        ProblemError: the person has no place left.
-    """
+    """Refuse a stream beyond the places of a person by a ProblemError."""
     most = service.limits.streams
-    if service.streams.taken_by(person.subject) >= most:
+    if service.streams[person.subject] >= most:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
             f"at most {most} streams are open for one person: close another",
@@ -85,7 +75,6 @@ class _EventStream(EventSourceResponse):
         leave: Callable[[], None],
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the events, the seconds between heartbeats, and what frees the place."""
         super().__init__(
             events,
             ping=ping_s,
@@ -102,7 +91,6 @@ class _EventStream(EventSourceResponse):
         self._leave = leave
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream until the events end, or the client leaves."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -120,14 +108,10 @@ async def while_signed_in(
     person: Person,
     most_s: float = math.inf,
 ) -> AsyncGenerator[T, None]:
-    """Yield events until they end, or their reader is signed out, which each heartbeat checks.
+    """Yield events until they end or `most_s` is over, and close them.
 
-    Args:
-        events: the events; they are closed in the end.
-        service: identifies the reader.
-        request: that opened the stream.
-        person: who sent it.
-        most_s: how long the stream is open at most.
+    They end as well when their reader is signed out, which each heartbeat checks.
+
     """
     clock, heartbeat_s = asyncio.get_running_loop().time, service.limits.heartbeat_s
     deadline, check = clock() + most_s, clock() + heartbeat_s

@@ -14,7 +14,7 @@ from orchestrator.core import errors
 from orchestrator.core.record import Record
 
 MEDIA_TYPE: Final = "application/problem+json"
-_RETRY_AFTER_S: Final = 2
+_LOGGED: Final = "the request failed; the log of the service says why"
 _MOST_FIELDS: Final = 20
 _LONGEST: Final = 300
 _log = logging.getLogger(__name__)
@@ -52,7 +52,6 @@ class ProblemError(Exception):
         invalid: tuple[InvalidField, ...] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the parts of the problem, and headers of its response."""
         super().__init__(detail)
         self.problem = Problem(
             title=status.phrase, status=status, detail=detail, code=code, errors=invalid
@@ -107,7 +106,13 @@ def problem_of(error: Exception) -> ProblemError:
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
-        return _of_routing(error)
+        status = HTTPStatus(error.status_code)
+        details = {
+            404: "nothing has this address; operations are listed in /openapi.json",
+            405: "the address has no such method; see the header Allow",
+        }
+        detail = details.get(status, str(error.detail))
+        return ProblemError(status, detail, code="RequestInvalid", headers=error.headers)
     if not isinstance(error, errors.OrchestratorError):
         return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, _LOGGED, code="Failed")
     status = status_of(error)
@@ -115,33 +120,18 @@ def problem_of(error: Exception) -> ProblemError:
         _log.error("a request failed: %s: %s", error.code, error)
         return ProblemError(status, _LOGGED, code=error.code)
     waits = status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
-    headers = {"Retry-After": str(_RETRY_AFTER_S)} if waits else {}
+    headers = {"Retry-After": "2"} if waits else {}
     if isinstance(error, errors.SignInTooOld):
         asks = f'error="insufficient_user_authentication", max_age={error.max_age_s:.0f}'
         headers["WWW-Authenticate"] = f"Bearer {asks}"  # RFC 9470
     return ProblemError(status, str(error), code=error.code, headers=headers)
 
 
-_LOGGED: Final = "the request failed; the log of the service says why"
-
-
-def _of_routing(error: HTTPException) -> ProblemError:
-    """Return what Starlette raises of itself: for unknown paths and methods."""
-    status = HTTPStatus(error.status_code)
-    details = {
-        HTTPStatus.NOT_FOUND: "nothing has this address; operations are listed in /openapi.json",
-        HTTPStatus.METHOD_NOT_ALLOWED: "the address has no such method; see the header Allow",
-    }
-    detail = details.get(status, str(error.detail))
-    return ProblemError(status, detail, code="RequestInvalid", headers=error.headers)
-
-
 def invalid_body(error: ValidationError, body: JsonValue = None) -> ProblemError:
-    """Return what a model refuses as a problem; the refused values are not repeated.
+    """Return what a model refuses as a problem, with pointers into the parsed body.
 
-    Args:
-        error: of pydantic.
-        body: the parsed body, for pointers into it.
+    The refused values are not repeated.
+
     """
     listed = error.errors(include_input=False, include_url=False, include_context=False)
     found = tuple(
@@ -173,11 +163,7 @@ def response_of(error: ProblemError) -> Response:
     """Return the response for a problem."""
     problem = error.problem
     content = problem.model_dump(mode="json", exclude_defaults=True) | {"type": problem.type}
-    headers = {
-        "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
-        **error.headers,
-    }
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **error.headers}
     return JSONResponse(content, problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 

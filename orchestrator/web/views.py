@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from orchestrator.client.call_progress import CallProgress
 from orchestrator.client.mission_list import KnownMission
@@ -108,11 +108,7 @@ class Repair(Record):
     @property
     def values(self) -> JsonObject:
         """The answer to the hold's question."""
-        rest: dict[str, JsonValue] = {
-            "arguments": self.arguments,
-            "hint": self.hint,
-            "limit": self.limit,
-        }
+        rest = {name: getattr(self, name) for name in ("arguments", "hint", "limit")}
         return {"decision": self.decision, **{name: one for name, one in rest.items() if one}}
 
 

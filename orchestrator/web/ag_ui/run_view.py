@@ -43,7 +43,6 @@ class MissionView:
     """
 
     def __init__(self, mission_id: str, *, goal: str = "") -> None:
-        """Begin with a mission of which nothing is known yet."""
         self.state: JsonObject = {
             "missionId": mission_id,
             "cursor": "",
@@ -110,7 +109,6 @@ class MissionView:
             yield "rollback", _of(event, {"status", "reason", "parked", "settled"})
 
     def _with(self, part: str, key: str, value: JsonObject | None) -> JsonObject:
-        """Return a part of the state with one more entry, or without it."""
         held = self.state[part]
         entries = dict(held) if isinstance(held, dict) else {}
         entries.pop(key, None)

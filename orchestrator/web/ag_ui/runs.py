@@ -38,23 +38,14 @@ from starlette.routing import Route
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import Approve
 from orchestrator.core.budget import Money
-from orchestrator.core.errors import (
-    CardUnknown,
-    MissionNotFound,
-    OrchestratorError,
-    UsageError,
-)
+from orchestrator.core.errors import CardUnknown, MissionNotFound, OrchestratorError, UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.events import AnyEvent, Cursor, read_cursor
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.names import mission_of
 from orchestrator.web import actions, sight
-from orchestrator.web.ag_ui.interrupts import (
-    card_interrupt,
-    question_interrupt,
-    read_card_answer,
-)
+from orchestrator.web.ag_ui.interrupts import card_interrupt, question_interrupt, read_card_answer
 from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_events, was_seen
 from orchestrator.web.open_streams import check_place, opened_stream
 from orchestrator.web.people import Person, Right
@@ -134,7 +125,6 @@ class _Runs:
     # -- the mission of a run ---------------------------------------------------------------------
 
     async def _begun(self, asked: RunAgentInput, person: Person) -> _Run:
-        """Return the run with its mission, which is started if the thread has none."""
         message = _last_message(asked)
         state = asked.state if isinstance(asked.state, dict) else {}
         known = await self._known(person, str(state.get("missionId") or ""))
@@ -157,7 +147,6 @@ class _Runs:
         return _Run(asked, person, mission, Cursor())
 
     async def _known(self, person: Person, mission_id: str) -> MissionHandle | None:
-        """Return a mission that the person sees; None if there is none."""
         if not mission_id:
             return None
         try:
@@ -181,7 +170,6 @@ class _Runs:
     # -- the events of a run ----------------------------------------------------------------------
 
     async def _events(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
-        """Yield a run: its start, what is new, and its end."""
         asked = run.asked
         yield RunStartedEvent(thread_id=asked.thread_id, run_id=asked.run_id)
         try:
@@ -199,7 +187,6 @@ class _Runs:
             yield RunErrorEvent(message="the run failed; the log of the service says why")
 
     async def _shown(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the state and what is new, until the mission is over or waits for people."""
         view, is_shown = MissionView(run.mission.mission_id), False
         is_read = not run.seen.places
         async for event in _with_quiet(run.mission.events()):
@@ -228,7 +215,6 @@ class _Runs:
             yield ended
 
     async def _interrupted(self, run: _Run, view: MissionView) -> BaseEvent | None:
-        """Return the end of a run whose mission waits for people; None if it no longer does."""
         waiting = await run.mission.waiting()
         interrupts = [
             *map(card_interrupt, waiting.cards),
@@ -244,7 +230,6 @@ class _Runs:
         )
 
     async def _ended(self, run: _Run, view: MissionView) -> list[BaseEvent]:
-        """Return the last events of a run whose mission is over."""
         status, error = str(view.state["status"]), view.state["error"]
         summary = str(view.state["summary"] or error or "")
         ended: list[BaseEvent] = list(text_events(f"{run.mission.mission_id}-summary", summary))

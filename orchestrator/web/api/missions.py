@@ -171,9 +171,7 @@ async def start_follow_up(call: Call[FollowUpTerms, None]) -> Answered[StartedMi
     """Start a mission that makes only the one call of a follow-up action."""
     named = call.part("follow_up_id")
     request = MissionRequest(
-        goal=named,
-        budget=call.body.budget,
-        mission_id=derived_id(call, "mission", also=named),
+        goal=named, budget=call.body.budget, mission_id=derived_id(call, "mission", also=named)
     )
     mission_id = call.part("mission_id")
     handle = await actions.follow_up(call.service, call.person, mission_id, named, request)

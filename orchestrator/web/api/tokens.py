@@ -122,10 +122,7 @@ async def end_sessions(call: Call[EndedSessions, None]) -> None:
     """End every session that a person has now, on all devices."""
     now = utc_now()
     await asyncio.to_thread(
-        _store(call).sign_outs.end_sessions_of,
-        call.body.subject,
-        now=now,
-        until=now + LONGEST,
+        _store(call).sign_outs.end_sessions_of, call.body.subject, now=now, until=now + LONGEST
     )
 
 

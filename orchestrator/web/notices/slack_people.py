@@ -25,7 +25,6 @@ class SlackPeople:
     """Finds the person behind a user id; a display name, which anybody may choose, counts not."""
 
     def __init__(self, app: SlackApp, api: Calls, standing: Standing) -> None:
-        """Take the mapping, the API, and the roles as sign-in has them."""
         self._app = app
         self._api = api
         self._standing = standing

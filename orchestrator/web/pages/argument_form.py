@@ -137,7 +137,6 @@ _TAKES: Final = {"date": "a day", "number": "a number", "json": "JSON", "handle"
 
 
 def _types(schema: JsonObject | None, value: JsonValue) -> tuple[str, ...]:
-    """Return the JSON types that an input declares; without a schema, that of its value."""
     declared = (schema or {}).get("type")
     if isinstance(declared, str):
         return (declared,)

@@ -129,7 +129,6 @@ class CardPage:
     async def _refused(
         self, visit: Visit, refused: errors.ConfirmationError | ProblemError, read: ReadForm | None
     ) -> Response:
-        """Show the card again, with the reason why the decision was refused."""
         try:
             card = await self._card(visit)
         except errors.CardUnknown:
@@ -245,7 +244,6 @@ def _text(visit: Visit, name: str, missing: str) -> str:
 
 
 def _follows(card: ConfirmationCard) -> dict[str, tuple[str, ...]]:
-    """Return what follows each decision, by its name."""
     return {choice.name: choice.follows for choice in card.choices()}
 
 
@@ -294,11 +292,7 @@ def _no_rule(why: str) -> ProblemError:
 
 
 async def decided_card(
-    visit: Visit,
-    confirmation_id: str,
-    *,
-    notice: str = "",
-    status: HTTPStatus = HTTPStatus.OK,
+    visit: Visit, confirmation_id: str, *, notice: str = "", status: HTTPStatus = HTTPStatus.OK
 ) -> Response:
     """Show the decisions on a card that is no longer open.
 

@@ -70,13 +70,7 @@ class Visit:
         self, template: str, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
     ) -> HTMLResponse:
         """Return a rendered page, which no cache keeps."""
-        html = render(
-            template,
-            visit=self,
-            person=self.person,
-            request=self.request,
-            **context,
-        )
+        html = render(template, visit=self, person=self.person, request=self.request, **context)
         return HTMLResponse(html, status, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
 
 

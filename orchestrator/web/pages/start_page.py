@@ -141,7 +141,6 @@ def _workflow(typed: dict[str, str]) -> WorkflowSource | None:
 
 
 def _inputs(text: str) -> JsonObject:
-    """Return inputs, from lines of `name: value` or a JSON object."""
     if len(text) > _LONGEST_INPUTS:
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "inputs: the text is too long")
     if text.startswith("{"):

@@ -150,7 +150,6 @@ def has_bearer(connection: HTTPConnection) -> bool:
 
 
 async def _token_in_form(request: Request) -> tuple[str, Receive]:
-    """Return the token in the body of a form, and how the app receives this body."""
     body = await read_body(request, most=_MOST_BYTES)
     try:
         form = await Request(request.scope, received_again(body)).form(

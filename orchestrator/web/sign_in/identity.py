@@ -85,7 +85,6 @@ class SessionCookies:
     """ASGI middleware that reads a session's cookie, and renews it while the session is used."""
 
     def __init__(self, app: ASGIApp, *, sessions: Sessions, now: Clock = utc_now) -> None:
-        """Wrap an app."""
         self._app = app
         self._sessions = sessions
         self._now = now
@@ -202,13 +201,7 @@ def token_bearer(bearer: BearerTokens) -> Identify:
 class SignedIn:
     """Identifies requests by bearer tokens, or by the sessions of people who have signed in."""
 
-    def __init__(
-        self,
-        config: ServeConfig,
-        bearer: BearerTokens,
-        sign_outs: SignOutStore,
-    ) -> None:
-        """Take the roles, the accepted tokens, and the sessions that were ended."""
+    def __init__(self, config: ServeConfig, bearer: BearerTokens, sign_outs: SignOutStore) -> None:
         self._config = config
         self._bearer = bearer
         self._sign_outs = sign_outs

@@ -45,7 +45,6 @@ class SignInPages:
         sign_outs: SignOutStore,
         now: Clock = utc_now,
     ) -> None:
-        """Take the issuer, and how sessions are written and ended."""
         self._config = config
         self._issuer = issuer
         self._sessions = sessions

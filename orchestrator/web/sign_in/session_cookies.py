@@ -53,12 +53,7 @@ class Sessions:
     """Writes and reads the cookies of sessions."""
 
     def __init__(
-        self,
-        keys: Sequence[str],
-        *,
-        lifetime: timedelta,
-        idle: timedelta,
-        is_https: bool,
+        self, keys: Sequence[str], *, lifetime: timedelta, idle: timedelta, is_https: bool
     ) -> None:
         """Take the keys and the limits.
 
