@@ -3,7 +3,6 @@
 A mission that the caller does not see is not found (MissionNotFound), and so are its cards
 (CardUnknown), questions and pauses (QuestionError). What they see and may not do, and a mission of
 somebody else, is a ProblemError.
-
 """
 
 import asyncio
@@ -64,7 +63,6 @@ async def decide(
 
     Raises:
         ConfirmationError: the decision was refused: nothing changed.
-
     """
     card = await seen_card(service, person, decision.confirmation_id)
     if not person.may(Right.DECIDE):
@@ -87,7 +85,6 @@ async def decide_all(
 
     Those on one mission are sent one after the other, others at the same time. One that is refused
     changes nothing for the rest.
-
     """
     by_mission: dict[str, list[int]] = defaultdict(list)
     for number, (decision, _) in enumerate(decisions):
@@ -128,7 +125,6 @@ async def answer(
     """Answer a question, which may be a hold before a rollback.
 
     A value that cannot be read raises QuestionError.
-
     """
     await seen_question(service, person, question_id)
     if not person.may_change(await requester_asked(service, question_id)):
@@ -148,7 +144,6 @@ async def resume(
     """Retry the model of a leg that waits for it, continue with another, or give the leg up.
 
     A model that is not available where the leg runs raises ModelUnusable; the leg keeps waiting.
-
     """
     mission_id = names.mission_of(pause_id)
     handle = service.client.get(mission_id or " -")  # an id that no mission has
@@ -182,7 +177,6 @@ async def follow_up(
 
     Raises:
         UsageError: the mission lists no such action.
-
     """
     await seen_mission(service, person, mission_id)
     if named.partition(":")[0].partition(".")[0] != mission_id:

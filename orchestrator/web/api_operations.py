@@ -365,7 +365,6 @@ def derived_id(call: Call[Any, Any], prefix: str, *, also: str = "") -> str | No
 
     `prefix` is the kind of thing, so that one key may serve for several; `also` is what else the
     key belongs to, such as a session.
-
     """
     key = call.header(KEY.name)
     return id_of_key(call.person, prefix, key, also=also) if key else None

@@ -219,8 +219,8 @@ def _sentence(error: ValidationError) -> str:
         remedy = f"did you mean {near[0]}?" if near else f"it may have {', '.join(known)}"
         return f"{pointer}: there is no such key; {remedy}"
     said = fault["msg"].removeprefix("Value error, ")
-    remedy = _REMEDIES.get(fault["type"])
-    return f"{pointer}: {said}; {remedy}" if remedy else f"{pointer}: {said}"
+    fix = _REMEDIES.get(fault["type"])
+    return f"{pointer}: {said}; {fix}" if fix else f"{pointer}: {said}"
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -111,7 +111,6 @@ async def while_signed_in(
     """Yield events until they end or `most_s` is over, and close them.
 
     They end as well when their reader is signed out, which each heartbeat checks.
-
     """
     clock, heartbeat_s = asyncio.get_running_loop().time, service.limits.heartbeat_s
     deadline, check = clock() + most_s, clock() + heartbeat_s

@@ -131,7 +131,6 @@ def invalid_body(error: ValidationError, body: JsonValue = None) -> ProblemError
     """Return what a model refuses as a problem, with pointers into the parsed body.
 
     The refused values are not repeated.
-
     """
     listed = error.errors(include_input=False, include_url=False, include_context=False)
     found = tuple(

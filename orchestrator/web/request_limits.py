@@ -54,7 +54,6 @@ class TokenBuckets:
         buckets = TokenBuckets(rate=1, burst=30, clock=time.monotonic)
         if (wait := buckets.take("203.0.113.7")):
             ...  # refuse: a token is there in `wait` seconds
-
     """
 
     def __init__(self, *, rate: float, burst: int, clock: Clock, most_keys: int = 10_000) -> None:

@@ -2,7 +2,6 @@
 
 A mission that the person does not see is not found, never forbidden: MissionNotFound, CardUnknown
 for its cards, QuestionError for its questions.
-
 """
 
 import asyncio
@@ -92,7 +91,6 @@ async def seen_missions(
     """Return a page of the missions that the person sees.
 
     A person who does not see all gets the missions of others first whose cards they may decide.
-
     """
     if person.sees_all:
         return await service.client.mission_page(wanted, limit=limit, cursor=cursor)
@@ -122,7 +120,6 @@ async def changeable_mission(
     """Return a mission that the person may answer, cancel or roll back.
 
     If they may not, the ProblemError names the action in these words: "cancel it".
-
     """
     handle = await seen_mission(service, person, mission_id)
     if not person.may_change(await requester_of(service, mission_id)):

@@ -121,12 +121,15 @@ class DecisionOutcome(Record):
     problem: Problem | None = Field(default=None, description="why it was refused")
 
 
+SessionStatus = Literal["open", "completed", "rolled_back", "stopped"]
+
+
 class SessionView(Record):
     """A session as it is now."""
 
     session_id: str
     saga_id: str = Field(description="the id in its cards and of its rollback")
-    status: Literal["open", "completed", "rolled_back", "stopped"] = Field(
+    status: SessionStatus = Field(
         description="stopped: ended from outside, and what it made is cancelled"
     )
     requester: str = ""

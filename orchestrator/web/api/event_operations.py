@@ -59,15 +59,16 @@ class EventList(Record):
     )
 
 
-@api.get(
-    "/missions/{mission_id}/events",
-    name="followMission",
-    description=_ABOUT,
-    answer=EventList,
-    media_type=STREAM,
-    headers=(_LAST,),
-    problems=(HTTPStatus.BAD_REQUEST,),
-)
+_EVENTS: Final[dict[str, Any]] = {
+    "description": _ABOUT,
+    "answer": EventList,
+    "media_type": STREAM,
+    "headers": (_LAST,),
+    "problems": (HTTPStatus.BAD_REQUEST,),
+}
+
+
+@api.get("/missions/{mission_id}/events", name="followMission", **_EVENTS)
 async def mission_events(call: Call[None, EventQuery]) -> Answer:
     """Return the events of a mission, until it and its rollback are over."""
     after = _after(call)
@@ -75,43 +76,22 @@ async def mission_events(call: Call[None, EventQuery]) -> Answer:
     await sight.requester_of(call.service, handle.mission_id)  # the store alone has no events
     if not _wants_stream(call):
         return await _listed(handle.events(after=after, follow=False), after)
-    connection = call.service.client.connection
-    return _streamed(
-        call,
-        interleaved(
-            _until_over(handle.events(after=after)),
-            _progress(progress_changes(connection, handle.mission_id)),
-        ),
-    )
+    progress = _progress(progress_changes(call.service.client.connection, handle.mission_id))
+    return _streamed(call, interleaved(_sent(handle.events(after=after), ends=True), progress))
 
 
-@api.get(
-    "/events",
-    name="followAll",
-    description=_ABOUT,
-    answer=EventList,
-    media_type=STREAM,
-    headers=(_LAST,),
-    problems=(HTTPStatus.BAD_REQUEST,),
-)
+@api.get("/events", name="followAll", **_EVENTS)
 async def all_events(call: Call[None, EventQuery]) -> Answer:
     """Return cards, decisions and questions of all missions that the caller sees."""
     is_live = _wants_stream(call)
     from_now = is_live and call.query.after == NOW and not call.header(_LAST.name)
     after = NOW if from_now else _after(call)
-    service, person = call.service, call.person
-    if not is_live:
-        found = sight.seen_events(service, person, after=after, follow=False)
-        return await _listed(found, after)
-    return _streamed(call, _as_sent(sight.seen_events(service, person, after=after)))
+    events = sight.seen_events(call.service, call.person, after=after, follow=is_live)
+    return _streamed(call, _sent(events)) if is_live else await _listed(events, after)
 
 
 def _after(call: Call[None, EventQuery]) -> str | None:
-    """Return the cursor of a request, which was checked.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """Return the cursor of a request; text that is none is a UsageError."""
     after = call.header(_LAST.name) or call.query.after
     if after:
         read_cursor(after)
@@ -137,34 +117,29 @@ async def _listed(events: AsyncGenerator[AnyEvent, None], after: str | None) -> 
 
 
 def _streamed(call: Call[Any, Any], events: AsyncGenerator[ServerSentEvent, None]) -> Response:
-    """Return a stream whose errors are its last event.
+    async def with_problems() -> AsyncGenerator[ServerSentEvent, None]:
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        except OrchestratorError as error:  # it is the last event
+            content = problem_of(error).problem.model_dump_json(exclude_defaults=True)
+            yield ServerSentEvent(data=content, event="problem")
 
-    Raises:
-        ProblemError: the caller has no place left.
-    """
     return opened_stream(
-        _with_problems(events), service=call.service, request=call.request, person=call.person
+        with_problems(), service=call.service, request=call.request, person=call.person
     )
 
 
-async def _with_problems(
-    events: AsyncGenerator[ServerSentEvent, None],
+async def _sent(
+    events: AsyncGenerator[AnyEvent, None], *, ends: bool = False
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yield events, and an error as the last one."""
-    try:
-        async with aclosing(events):
-            async for event in events:
-                yield event
-    except OrchestratorError as error:
-        content = problem_of(error).problem.model_dump_json(exclude_defaults=True)
-        yield ServerSentEvent(data=content, event="problem")
-
-
-async def _as_sent(events: AsyncGenerator[AnyEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
     async with aclosing(events):
         async for event in events:
             content = event.model_dump_json()
             yield ServerSentEvent(data=content, event=event.kind, id=event.cursor)
+    if ends:
+        yield ServerSentEvent(data="{}", event="end")
 
 
 async def _progress(
@@ -175,12 +150,3 @@ async def _progress(
         async for calls in changes:
             content = Progress(calls=calls).model_dump_json()
             yield ServerSentEvent(data=content, event="progress")
-
-
-async def _until_over(
-    events: AsyncGenerator[AnyEvent, None],
-) -> AsyncGenerator[ServerSentEvent, None]:
-    async with aclosing(_as_sent(events)) as sent:
-        async for event in sent:
-            yield event
-    yield ServerSentEvent(data="{}", event="end")

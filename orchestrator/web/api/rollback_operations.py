@@ -17,7 +17,6 @@ from orchestrator.web.api_operations import Answered, Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 
-_WAITS_S: Final = 25.0
 api: Final = Operations("rollbacks")
 
 
@@ -72,7 +71,7 @@ async def roll_back_mission(call: Call[RollbackReason, None]) -> Answered[Rollba
     """Roll back a mission that is over."""
     mission_id = call.part("mission_id")
     try:
-        async with asyncio.timeout(_WAITS_S):
+        async with asyncio.timeout(25.0):
             report = await actions.roll_back(
                 call.service, call.person, mission_id, reason=call.body.reason
             )

@@ -43,21 +43,20 @@ class ToolList(Record):
 async def list_tools(call: Call[None, None]) -> ToolList:
     """Return every tool of the catalog."""
     catalog = await catalog_of(call.service.settings)
-    tools = tuple(_summary(tool) for tool in catalog.tools.values())
-    return ToolList(catalog_digest=catalog.digest, tools=tools)
-
-
-def _summary(tool: Tool) -> ToolSummary:
-    return ToolSummary(
-        name=tool.name,
-        document=tool.document,
-        domain=tool.domain,
-        summary=tool.summary,
-        effect=tool.effect,
-        card_type=tool.card_type,
-        cancel_tool=tool.compensation.cancel.tool if tool.compensation is not None else None,
-        irreversible=tool.irreversible,
+    tools = tuple(
+        ToolSummary(
+            name=tool.name,
+            document=tool.document,
+            domain=tool.domain,
+            summary=tool.summary,
+            effect=tool.effect,
+            card_type=tool.card_type,
+            cancel_tool=tool.compensation.cancel.tool if tool.compensation is not None else None,
+            irreversible=tool.irreversible,
+        )
+        for tool in catalog.tools.values()
     )
+    return ToolList(catalog_digest=catalog.digest, tools=tools)
 
 
 @api.get("/tools/{tool_name}")
@@ -71,7 +70,14 @@ async def catalog_of(settings: Settings) -> Catalog:
 
     It is compiled when a file has changed, and MCP servers are listed again after a minute.
     """
-    return await asyncio.to_thread(_read, settings)
+
+    def read() -> Catalog:
+        mcp = settings.mcp
+        files = file_versions([*settings.specs, *settings.overlays, *([mcp] if mcp else [])])
+        listed = int(time.monotonic() // 60) if mcp is not None else 0
+        return _compiled(_Sources(settings, files, listed))
+
+    return await asyncio.to_thread(read)
 
 
 @dataclass(frozen=True)
@@ -80,14 +86,6 @@ class _Sources:
     files: tuple[tuple[str, int, int], ...]
     listed: int
     """The minute in which MCP servers are listed; 0 without any."""
-
-
-def _read(settings: Settings) -> Catalog:
-    mcp = settings.mcp
-    named = (*settings.specs, *settings.overlays, *((mcp,) if mcp is not None else ()))
-    files = file_versions(named)
-    listed = int(time.monotonic() // 60) if mcp is not None else 0
-    return _compiled(_Sources(settings, files, listed))
 
 
 @lru_cache(maxsize=2)

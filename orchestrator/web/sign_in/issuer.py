@@ -59,7 +59,7 @@ class IssuerMetadata(BaseModel):
 
 
 class Metadata:
-    """The current metadata of an issuer, fetched again every five minutes."""
+    """The current metadata of an issuer (its URL), fetched again every five minutes."""
 
     def __init__(
         self,
@@ -69,14 +69,6 @@ class Metadata:
         transport: httpx2.AsyncBaseTransport | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the issuer's URL.
-
-        Args:
-            issuer: its URL.
-            proxy: for requests to it.
-            transport: in place of the network.
-            clock: in seconds.
-        """
         self.issuer = issuer
         self._proxy = proxy
         self._transport = transport
@@ -98,11 +90,7 @@ class Metadata:
         }
 
     async def current(self) -> IssuerMetadata:
-        """Return the metadata.
-
-        Raises:
-            ProblemError: the issuer does not give it, or not its own.
-        """
+        """Return the metadata; ProblemError: the issuer does not give it, or not its own."""
         async with self._asking:
             if self._kept is not None and self._clock() - self._kept_at < _FRESH_S:
                 return self._kept
@@ -118,19 +106,11 @@ class Metadata:
             return self._kept
 
     async def keys(self) -> bytes:
-        """Return the JWK set of the issuer as it is now.
-
-        Raises:
-            ProblemError: the issuer does not give it.
-        """
+        """Return the JWK set of the issuer as it is now."""
         return await self.get((await self.current()).jwks_uri)
 
     async def get(self, url: str, *, bearer: str = "") -> bytes:
-        """Return what a URL of the issuer answers.
-
-        Raises:
-            ProblemError: it does not answer with 200, or with too much.
-        """
+        """Return what a URL of the issuer answers with 200, else raise ProblemError."""
         headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
         body = b""
         try:
@@ -160,7 +140,10 @@ class Metadata:
 
 
 class Issuer:
-    """Sends people to the issuer, and checks what they bring back."""
+    """Sends people to the issuer, and checks what they bring back to the `url` of this service.
+
+    The key derives nonce and code verifier from the state, so that no cookie has them.
+    """
 
     def __init__(
         self,
@@ -171,15 +154,6 @@ class Issuer:
         secrets: SecretStore,
         key: bytes,
     ) -> None:
-        """Take the configuration.
-
-        Args:
-            config: the issuer and the client that it knows this service as.
-            metadata: of the issuer.
-            url: of this service, as browsers reach it.
-            secrets: with the secret of the client.
-            key: derives nonce and code verifier from the state, so that no cookie has them.
-        """
         self._config = config
         self._metadata = metadata
         self._url = url
@@ -187,11 +161,7 @@ class Issuer:
         self._key = key
 
     async def sign_in_url(self, state: str, *, max_age: int | None) -> str:
-        """Return the address at the issuer where a person signs in.
-
-        Raises:
-            ProblemError: the issuer does not answer.
-        """
+        """Return the address at the issuer where a person signs in."""
         metadata = await self._metadata.current()
         fresh = {} if max_age is None else {"max_age": max_age, "prompt": "login"}
         async with self._client(metadata) as client:
@@ -235,7 +205,18 @@ class Issuer:
             isinstance(auth_time, int | float) and auth_time >= auth_after - LEEWAY_S
         ):
             raise refused("the issuer did not ask the person to sign in again")
-        return await self._with_user_info(metadata, token, claims)
+        # Some claims an issuer gives at its user info endpoint alone.
+        wanted = (self._config.groups_claim, "email")
+        endpoint, access = metadata.userinfo_endpoint, token.get("access_token")
+        if endpoint is None or not access or all(name in claims for name in wanted):
+            return claims
+        try:
+            more = _Object.validate_json(await self._metadata.get(endpoint, bearer=str(access)))
+        except ValidationError as error:
+            raise unavailable("its user info cannot be read") from error
+        if more.get("sub") != claims["sub"]:
+            raise refused("the issuer's user info is of another person")
+        return {**more, **claims}
 
     async def end_session_url(self) -> str | None:
         """Return the address at the issuer that ends a person's session there; None without one."""
@@ -295,22 +276,6 @@ class Issuer:
         except (JoseError, ValueError, TypeError, KeyError) as error:
             raise refused("the issuer's ID token is not valid") from error
         return dict(decoded.claims)
-
-    async def _with_user_info(
-        self, metadata: IssuerMetadata, token: Mapping[str, Any], claims: dict[str, Any]
-    ) -> Mapping[str, Any]:
-        """Add claims that the issuer gives at its user info endpoint alone."""
-        wanted = (self._config.groups_claim, "email")
-        endpoint, access = metadata.userinfo_endpoint, token.get("access_token")
-        if endpoint is None or not access or all(name in claims for name in wanted):
-            return claims
-        try:
-            more = _Object.validate_json(await self._metadata.get(endpoint, bearer=str(access)))
-        except ValidationError as error:
-            raise unavailable("its user info cannot be read") from error
-        if more.get("sub") != claims["sub"]:
-            raise refused("the issuer's user info is of another person")
-        return {**more, **claims}
 
     def _derived(self, purpose: str, state: str) -> str:
         return hmac.new(self._key, f"{purpose} {state}".encode(), "sha256").hexdigest()

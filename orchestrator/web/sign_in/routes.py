@@ -4,18 +4,18 @@ import asyncio
 import hmac
 import re
 import secrets
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from orchestrator.adapters.storage.sql_sign_in import SqlSignOuts
 from orchestrator.web.config import ServeConfig, groups_of, subject_of
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sign_in.csrf import csrf_token
-from orchestrator.web.sign_in.identity import Clock, SignOutStore, session_of, utc_now
+from orchestrator.web.sign_in.identity import Clock, session_of, utc_now
 from orchestrator.web.sign_in.issuer import CALLBACK, SIGNED_OUT, Issuer, refused
 from orchestrator.web.sign_in.notice_page import (
     SIGN_IN,
@@ -25,10 +25,9 @@ from orchestrator.web.sign_in.notice_page import (
     refusal_response,
     sign_in_address,
 )
-from orchestrator.web.sign_in.session_cookies import Session, Sessions, SignInUnderWay
+from orchestrator.web.sign_in.session_cookies import Sessions, SignInUnderWay
 
 SIGN_OUT: Final = "/sign-out"
-_LONGEST_NAME: Final = 100
 _ERROR: Final = re.compile(r"[a-z_]{1,40}")
 _NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
@@ -42,7 +41,7 @@ class SignInPages:
         *,
         issuer: Issuer,
         sessions: Sessions,
-        sign_outs: SignOutStore,
+        sign_outs: SqlSignOuts,
         now: Clock = utc_now,
     ) -> None:
         self._config = config
@@ -84,11 +83,33 @@ class SignInPages:
         text = request.cookies.get(self._sessions.sign_in_cookie, "")
         under_way = self._sessions.read_sign_in(text, now=self._now())
         try:
-            code = self._code(request, under_way)
-            session = await self._signed_in(code, under_way)
+            code, begun = self._code(request, under_way)
+            auth_after = None if begun.max_age is None else begun.begun - begun.max_age
+            claims = await self._issuer.claims(code, begun.state, auth_after=auth_after)
+            subject = subject_of(claims, self._config.sign_in.subject_claim)
+            if not subject:
+                raise refused("the issuer names nobody who could stand in a policy")
         except ProblemError as problem:
             return self._failed(request, problem, under_way)
-        return self._to_next(session, under_way)
+        name, auth_time = claims.get("name"), claims.get("auth_time")
+        # Groups first on which roles depend: a cookie has no place for hundreds.
+        rules = [rule for rule in self._config.roles if rule.group is not None]
+        groups = sorted(
+            groups_of(claims, self._config.sign_in.groups_claim),
+            key=lambda one: not any(rule.covers("", (one,)) for rule in rules),
+        )
+        session = self._sessions.begin(
+            subject=subject,
+            name=name[:100] if isinstance(name, str) and name.isprintable() else "",
+            issuer=self._config.sign_in.issuer,
+            groups=groups,
+            auth_time=int(auth_time) if isinstance(auth_time, int | float) else None,
+            now=self._now(),
+        )
+        response = RedirectResponse(local_path(begun.next), HTTPStatus.SEE_OTHER, headers=_NO_STORE)
+        response.headers.append("set-cookie", self._sessions.set_session(session))
+        self._forget(response, self._sessions.sign_in_cookie)
+        return response
 
     async def ask_to_sign_out(self, request: Request) -> Response:
         """Show the button that signs out: a link of another site must not do it."""
@@ -131,10 +152,10 @@ class SignInPages:
         """Show that nobody is signed in any more."""
         return notice_page("Signed out", "You are signed out.", link=SIGN_IN, label="Sign in")
 
-    # -- steps ------------------------------------------------------------------------------------
-
-    def _code(self, request: Request, under_way: SignInUnderWay | None) -> str:
-        """Return the code that the issuer gave for this sign-in.
+    def _code(
+        self, request: Request, under_way: SignInUnderWay | None
+    ) -> tuple[str, SignInUnderWay]:
+        """Return the code that the issuer gave, and the sign-in that it is for.
 
         Raises:
             ProblemError: the answer is for another sign-in, or a refusal.
@@ -152,36 +173,7 @@ class SignInPages:
         if "error" in given:
             said = given["error"]
             raise refused(f"the issuer says {said if _ERROR.fullmatch(said) else 'no'}")
-        return given.get("code", "")
-
-    async def _signed_in(self, code: str, under_way: SignInUnderWay | None) -> Session:
-        assert under_way is not None
-        auth_after = None if under_way.max_age is None else under_way.begun - under_way.max_age
-        claims = await self._issuer.claims(code, under_way.state, auth_after=auth_after)
-        subject = subject_of(claims, self._config.sign_in.subject_claim)
-        if not subject:
-            raise refused("the issuer names nobody who could stand in a policy")
-        auth_time = claims.get("auth_time")
-        return self._sessions.begin(
-            subject=subject,
-            name=_name(claims),
-            issuer=self._config.sign_in.issuer,
-            groups=self._ordered(groups_of(claims, self._config.sign_in.groups_claim)),
-            auth_time=int(auth_time) if isinstance(auth_time, int | float) else None,
-            now=self._now(),
-        )
-
-    def _ordered(self, groups: tuple[str, ...]) -> list[str]:
-        """Put the groups first on which roles depend: a cookie has no place for hundreds."""
-        rules = [rule for rule in self._config.roles if rule.group is not None]
-        return sorted(groups, key=lambda one: not any(rule.covers("", (one,)) for rule in rules))
-
-    def _to_next(self, session: Session, under_way: SignInUnderWay | None) -> Response:
-        next_path = "/" if under_way is None else local_path(under_way.next)
-        response = RedirectResponse(next_path, HTTPStatus.SEE_OTHER, headers=_NO_STORE)
-        response.headers.append("set-cookie", self._sessions.set_session(session))
-        self._forget(response, self._sessions.sign_in_cookie)
-        return response
+        return given.get("code", ""), under_way
 
     def _failed(
         self, request: Request, problem: ProblemError, under_way: SignInUnderWay | None
@@ -199,8 +191,3 @@ class SignInPages:
 
     def _forget(self, response: Response, cookie: str) -> None:
         response.headers.append("set-cookie", self._sessions.set_cookie(cookie, "", max_age_s=0))
-
-
-def _name(claims: Mapping[str, Any]) -> str:
-    name = claims.get("name")
-    return name[:_LONGEST_NAME] if isinstance(name, str) and name.isprintable() else ""
