@@ -4,7 +4,7 @@ An interrupt of a card carries the card and its digest. The answer repeats the d
 decides on the card that was shown, and on no other.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from ag_ui.core import Interrupt
 from pydantic import Field, TypeAdapter, ValidationError
@@ -24,9 +24,6 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import visible
 from orchestrator.messages.leg import Question
 
-CARD: Final = "confirmation_required"
-QUESTION: Final = "input_required"
-
 
 class CardAnswer(Record):
     """The payload with which a client answers the interrupt of a card."""
@@ -39,7 +36,7 @@ class CardAnswer(Record):
     changes: JsonObject = Field(default_factory=dict, description="of an amendment")
 
     def decision_on(self, confirmation_id: str) -> Decision:
-        """Return the decision; the person who makes it is added by the one who proved them.
+        """Return the decision, whose person is added later.
 
         Raises:
             UsageError: a part that this decision needs is missing.
@@ -84,8 +81,8 @@ def card_interrupt(card: ConfirmationCard) -> Interrupt:
     schema["properties"]["digest"] = {"const": card.digest}
     return Interrupt(
         id=card.confirmation_id,
-        reason=CARD,
-        message="\n".join(line for line in lines if line),
+        reason="confirmation_required",
+        message="\n".join(filter(None, lines)),
         tool_call_id=card.confirmation_id,
         response_schema=schema,
         expires_at=card.expires_at.isoformat() if card.expires_at is not None else None,
@@ -98,11 +95,11 @@ def question_interrupt(question: Question) -> Interrupt:
 
     Personal values are stored before, and named by their handles: no payload carries them.
     """
-    why = visible(question.why)
+    lines = (visible(question.question), visible(question.why))
     return Interrupt(
         id=question.question_id,
-        reason=QUESTION,
-        message="\n".join(line for line in (visible(question.question), why) if line),
+        reason="input_required",
+        message="\n".join(filter(None, lines)),
         response_schema={"type": "object", "properties": question.fields},
         expires_at=question.expires_at.isoformat() if question.expires_at is not None else None,
         metadata={"personal": list(question.personal), "isHold": question.hold is not None},

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Final
 
 from ag_ui.core import (
@@ -33,6 +34,7 @@ from orchestrator.messages.events import (
     SelectionEvent,
 )
 
+_STANDS: Final = frozenset({"intended", "committed", "parked", "accepted"})
 _OPEN: Final = frozenset({"opened", "reminded"})
 
 
@@ -98,7 +100,13 @@ class MissionView:
             fields = {"tool", "state", "title", "price", "confirmed_by", "cancel_tool", "note"}
             ledger = self._with("ledger", event.obligation_id, _of(event, fields))
             yield "ledger", ledger
-            yield "spend", _spend(ledger)
+            sums: dict[str, Decimal] = {}
+            for one in ledger.values():
+                price = one.get("price") if isinstance(one, dict) else None
+                if isinstance(one, dict) and isinstance(price, dict) and one["state"] in _STANDS:
+                    currency = str(price["currency"])
+                    sums[currency] = sums.get(currency, Decimal()) + Decimal(str(price["amount"]))
+            yield "spend", {currency: str(amount) for currency, amount in sorted(sums.items())}
         elif isinstance(event, CardEvent):
             shown = None if event.state not in _OPEN else _of(event, {"title", "tool", "digest"})
             yield "waiting", self._with("waiting", event.confirmation_id, shown)
@@ -116,43 +124,23 @@ class MissionView:
 
 
 def _of(event: AnyEvent, fields: set[str]) -> JsonObject:
-    dumped: JsonObject = event.model_dump(mode="json", include=fields)
-    return dumped
-
-
-_STANDS: Final = frozenset({"intended", "committed", "parked", "accepted"})
-
-
-def _spend(ledger: JsonObject) -> JsonObject:
-    """Return the sum of the prices of what stands, by currency."""
-    from decimal import Decimal
-
-    sums: dict[str, Decimal] = {}
-    for one in ledger.values():
-        price = one.get("price") if isinstance(one, dict) else None
-        if isinstance(one, dict) and isinstance(price, dict) and one.get("state") in _STANDS:
-            currency = str(price["currency"])
-            sums[currency] = sums.get(currency, Decimal()) + Decimal(str(price["amount"]))
-    return {currency: str(amount) for currency, amount in sorted(sums.items())}
+    return event.model_dump(mode="json", include=fields)
 
 
 def shown_events(view: MissionView, event: AnyEvent) -> Iterator[BaseEvent]:
-    """Yield an event of a mission as those of AG-UI, the state first."""
+    """Yield an event of a mission as those of AG-UI, the state first.
+
+    Of a call, arguments and bodies stay in the mission.
+    """
     if operations := view.take(event):
         yield StateDeltaEvent.model_validate({"delta": operations})
-    if isinstance(event, CallEvent):
-        yield from _call_events(event)
-
-
-def _call_events(event: CallEvent) -> Iterator[BaseEvent]:
-    """Yield a call that was sent, or its outcome; arguments and bodies stay in the mission."""
+    if not isinstance(event, CallEvent):
+        return
     if event.state == "sent":
         yield ToolCallStartEvent(tool_call_id=event.call_id, tool_call_name=event.tool)
         yield ToolCallEndEvent(tool_call_id=event.call_id)
         return
-    outcome: JsonObject = {"outcome": event.outcome}
-    if event.error:
-        outcome["error"] = event.error
+    outcome = {"outcome": event.outcome, **({"error": event.error} if event.error else {})}
     yield ToolCallResultEvent(
         message_id=f"{event.call_id}-result",
         tool_call_id=event.call_id,

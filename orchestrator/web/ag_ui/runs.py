@@ -11,6 +11,7 @@ import hashlib
 import logging
 import math
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -24,6 +25,7 @@ from ag_ui.core import (
     RunFinishedCancelledOutcome,
     RunFinishedEvent,
     RunFinishedInterruptOutcome,
+    RunFinishedOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
     TextPart,
@@ -44,6 +46,7 @@ from orchestrator.messages.events import AnyEvent, Cursor, read_cursor
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.names import mission_of
+from orchestrator.messages.open_waits import Waiting
 from orchestrator.web import actions, sight
 from orchestrator.web.ag_ui.interrupts import card_interrupt, question_interrupt, read_card_answer
 from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_events, was_seen
@@ -110,7 +113,10 @@ class _Runs:
         if not person.may(Right.READ):
             raise sight.forbidden(person, "see missions")
         check_place(self._service, person)
-        asked = await _input_of(request)
+        try:
+            asked = RunAgentInput.model_validate_json(await read_body(request, most=_LONGEST_BODY))
+        except ValidationError as error:
+            raise invalid_body(error) from None
         run = await self._begun(asked, person)
         encoder = EventEncoder()
 
@@ -128,22 +134,33 @@ class _Runs:
         message = _last_message(asked)
         state = asked.state if isinstance(asked.state, dict) else {}
         known = await self._known(person, str(state.get("missionId") or ""))
-        seen = _cursor(state.get("cursor"))
-        if message is None and known is None:
+        seen, text = Cursor(), state.get("cursor")
+        with suppress(UsageError):  # a cursor that is none: from the beginning
+            seen = read_cursor(text) if isinstance(text, str) and text else seen
+        if message is None:
+            if known is not None:
+                return _Run(asked, person, known, seen)
             raise ProblemError(
                 HTTPStatus.UNPROCESSABLE_ENTITY,
                 "messages: the run has no message of a user, and its state names no mission",
                 code="RequestInvalid",
             )
-        if message is None:
-            assert known is not None
-            return _Run(asked, person, known, seen)
         own_id = _mission_id(person, asked.thread_id, message)
         if known is not None and (asked.resume or known.mission_id == own_id):
             return _Run(asked, person, known, seen)
-        if known is not None and await _is_under_way(known):
+        if known is not None and (await known.snapshot()).finished_at is None:
             return _Run(asked, person, known, seen, note=_ONLY_ONE)
-        mission = await self._known(person, own_id) or await self._start(asked, person, own_id)
+        mission = await self._known(person, own_id)
+        if mission is None:
+            if not person.may(Right.START):
+                raise sight.forbidden(person, "start missions")
+            props = asked.forwarded_props if isinstance(asked.forwarded_props, dict) else {}
+            try:
+                options = MissionOptions.model_validate(props.get("mission") or {}, extra="forbid")
+                request = MissionRequest(goal=_text(message), mission_id=own_id, **dict(options))
+            except ValidationError as error:
+                raise invalid_body(error) from None
+            mission = await actions.start(self._service, person, request)
         return _Run(asked, person, mission, Cursor())
 
     async def _known(self, person: Person, mission_id: str) -> MissionHandle | None:
@@ -153,19 +170,6 @@ class _Runs:
             return await sight.seen_mission(self._service, person, mission_id)
         except (MissionNotFound, UsageError):
             return None
-
-    async def _start(self, asked: RunAgentInput, person: Person, mission_id: str) -> MissionHandle:
-        if not person.may(Right.START):
-            raise sight.forbidden(person, "start missions")
-        message = _last_message(asked)
-        assert message is not None
-        props = asked.forwarded_props if isinstance(asked.forwarded_props, dict) else {}
-        try:
-            options = MissionOptions.model_validate(props.get("mission") or {}, extra="forbid")
-            request = MissionRequest(goal=_text(message), mission_id=mission_id, **dict(options))
-        except ValidationError as error:
-            raise invalid_body(error) from None
-        return await actions.start(self._service, person, request)
 
     # -- the events of a run ----------------------------------------------------------------------
 
@@ -197,8 +201,14 @@ class _Runs:
                 if not is_shown:
                     is_shown = True
                     yield view.snapshot()
-                if view.waits and (ended := await self._interrupted(run, view)) is not None:
-                    yield ended
+                waiting = await run.mission.waiting() if view.waits else Waiting()
+                interrupts = [
+                    *map(card_interrupt, waiting.cards),
+                    *map(question_interrupt, waiting.questions),
+                ]
+                if interrupts:
+                    outcome = RunFinishedInterruptOutcome(interrupts=interrupts)
+                    yield self._finished(run, view, outcome)
                     return
                 continue
             if not is_shown and was_seen(event, run.seen, read_cursor(event.cursor)):
@@ -214,21 +224,6 @@ class _Runs:
         for ended in await self._ended(run, view):
             yield ended
 
-    async def _interrupted(self, run: _Run, view: MissionView) -> BaseEvent | None:
-        waiting = await run.mission.waiting()
-        interrupts = [
-            *map(card_interrupt, waiting.cards),
-            *map(question_interrupt, waiting.questions),
-        ]
-        if not interrupts:
-            return None
-        return RunFinishedEvent(
-            thread_id=run.asked.thread_id,
-            run_id=run.asked.run_id,
-            outcome=RunFinishedInterruptOutcome(interrupts=interrupts),
-            result={"missionId": view.state["missionId"], "status": view.state["status"]},
-        )
-
     async def _ended(self, run: _Run, view: MissionView) -> list[BaseEvent]:
         status, error = str(view.state["status"]), view.state["error"]
         summary = str(view.state["summary"] or error or "")
@@ -237,16 +232,18 @@ class _Runs:
             return [*ended, RunErrorEvent(message=str(error or status), code=f"Mission_{status}")]
         is_cancelled = status == MissionStatus.CANCELLED
         outcome = RunFinishedCancelledOutcome() if is_cancelled else RunFinishedSuccessOutcome()
-        result = {"missionId": view.state["missionId"], "status": status, "summary": summary}
-        return [
-            *ended,
-            RunFinishedEvent(
-                thread_id=run.asked.thread_id,
-                run_id=run.asked.run_id,
-                outcome=outcome,
-                result=result,
-            ),
-        ]
+        return [*ended, self._finished(run, view, outcome, summary=summary)]
+
+    def _finished(
+        self, run: _Run, view: MissionView, outcome: RunFinishedOutcome, **more: str
+    ) -> BaseEvent:
+        state = {"missionId": view.state["missionId"], "status": str(view.state["status"])}
+        return RunFinishedEvent(
+            thread_id=run.asked.thread_id,
+            run_id=run.asked.run_id,
+            outcome=outcome,
+            result={**state, **more},
+        )
 
     # -- answers to interrupts --------------------------------------------------------------------
 
@@ -286,18 +283,6 @@ class _Runs:
         await actions.decide(self._service, run.person, decision)
 
 
-async def _is_under_way(mission: MissionHandle) -> bool:
-    return (await mission.snapshot()).finished_at is None
-
-
-async def _input_of(request: Request) -> RunAgentInput:
-    body = await read_body(request, most=_LONGEST_BODY)
-    try:
-        return RunAgentInput.model_validate_json(body)
-    except ValidationError as error:
-        raise invalid_body(error) from None
-
-
 def _last_message(asked: RunAgentInput) -> UserMessage | None:
     found = [one for one in asked.messages if isinstance(one, UserMessage) and _text(one).strip()]
     return found[-1] if found else None
@@ -316,14 +301,6 @@ def _mission_id(person: Person, thread_id: str, message: UserMessage) -> str:
     """
     words = "\n".join((person.issuer, person.subject, thread_id, message.id, _text(message)))
     return f"chat-{hashlib.sha256(words.encode()).hexdigest()[:24]}"
-
-
-def _cursor(text: object) -> Cursor:
-    """Return the cursor in a client's state; the beginning if it is none."""
-    try:
-        return read_cursor(text) if isinstance(text, str) and text else Cursor()
-    except UsageError:
-        return Cursor()
 
 
 async def _with_quiet(
