@@ -30,8 +30,6 @@ _log: Final = logging.getLogger(__name__)
 _SLACK: Final = timedelta(seconds=5)
 """How much earlier than the stream an event may be, so that a page misses none while it loads."""
 _RETRY_MS: Final = 2000
-_AWAY_S: Final = 2.0
-_MOST_QUEUED: Final = 100
 
 Changes = tuple[WaitChange, ...] | None
 """What changed; None: anything may have."""
@@ -59,7 +57,7 @@ class Watch:
         return _stream(visit, self._changes(visit.person))
 
     async def _changes(self, person: Person) -> AsyncGenerator[ServerSentEvent, None]:
-        queue: asyncio.Queue[Changes] = asyncio.Queue(_MOST_QUEUED)
+        queue: asyncio.Queue[Changes] = asyncio.Queue(100)
         self._readers.add(queue)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
@@ -91,7 +89,7 @@ class Watch:
             except OrchestratorError as away:
                 _log.warning("open lists are not updated now: %s", away)
                 was_away = True
-            await asyncio.sleep(_AWAY_S)
+            await asyncio.sleep(2.0)
 
     def _pass_on(self, changes: Changes) -> None:
         for queue in self._readers:
@@ -102,7 +100,7 @@ class Watch:
 
 def _sees(person: Person, change: WaitChange) -> bool:
     is_own = person.sees_all or person.owns(change.requester)
-    return is_own or any(person.may_decide(card) for card in change.cards)
+    return is_own or any(map(person.may_decide, change.cards))
 
 
 async def mission_changes(visit: Visit) -> Response:
@@ -131,22 +129,18 @@ def _event(kind: str) -> ServerSentEvent:
 
 
 def _stream(visit: Visit, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
+    async def until_away() -> AsyncGenerator[ServerSentEvent, None]:
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        except OrchestratorError as away:  # the browser opens the stream again
+            _log.warning("an open page is not updated now: %s", away)
+
     return opened_stream(
-        _until_away(events),
+        until_away(),
         service=visit.service,
         request=visit.request,
         person=visit.person,
         headers=SECURITY_HEADERS,
     )
-
-
-async def _until_away(
-    events: AsyncGenerator[ServerSentEvent, None],
-) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yield events while the server answers; then the browser opens the stream again."""
-    try:
-        async with aclosing(events):
-            async for event in events:
-                yield event
-    except OrchestratorError as away:
-        _log.warning("an open page is not updated now: %s", away)

@@ -24,8 +24,6 @@ from orchestrator.web.views import MissionView
 from orchestrator.web.web_service import Service
 
 PAGE_SIZE: Final = 25
-_LONGEST_SEARCH: Final = 200
-_LONGEST_CURSOR: Final = 4000
 WAITS: Final = {
     WaitKind.CONFIRMATION.value: "a decision on a card",
     WaitKind.ANSWER.value: "an answer",
@@ -45,13 +43,13 @@ def routes(service: Service) -> list[BaseRoute]:
 
 async def list_missions(visit: Visit) -> Response:
     """Show a page of the missions that a search finds: running ones first, then the newest."""
-    asked = {name: visit.asked(name)[:_LONGEST_SEARCH] for name in ("q", "status", "waits")}
+    asked = {name: visit.asked(name)[:200] for name in ("q", "status", "waits")}
     wanted = MissionFilter(
         status=asked["status"] if asked["status"] in STATUSES else None,
         text=asked["q"],
         waiting=WaitKind(asked["waits"]) if asked["waits"] in WAITS else None,
     )
-    cursor = visit.asked("after")[:_LONGEST_CURSOR]
+    cursor = visit.asked("after")[:4000]
     found = await sight.seen_missions(
         visit.service, visit.person, wanted, limit=PAGE_SIZE, cursor=cursor or None
     )
@@ -84,6 +82,7 @@ def _mission_page(
             problem=problem,
             status=status,
         )
+    is_over = result.finished_at is not None
     return visit.page(
         "mission.html",
         status=status,
@@ -94,14 +93,9 @@ def _mission_page(
         bar=money_bar(result),
         timeline=timeline_of(result, found.waits, now=datetime.now(UTC)),
         references={o.obligation_id: reference_of(o) for o in result.ledger.obligations},
-        is_over=result.finished_at is not None,
-        can_roll_back=_can_roll_back(found, result),
+        is_over=is_over,
+        can_roll_back=found.may_change and is_over and bool(result.ledger.live()),
     )
-
-
-def _can_roll_back(found: MissionView, result: MissionResult) -> bool:
-    is_over = result.finished_at is not None
-    return found.may_change and is_over and bool(result.ledger.live())
 
 
 async def change_mission(visit: Visit) -> Response:

@@ -33,9 +33,6 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-_MOST_FIELDS: Final = 500
-_LARGEST_FORM: Final = 256_000
-"""In bytes; a goal and the arguments of a call fit several times."""
 RETRY_S: Final = 3
 """Seconds after which the page of an unavailable service loads again."""
 
@@ -61,6 +58,10 @@ class Visit:
         r"""Return a field of the form, with line ends as `\n`; empty if it is missing."""
         value = self.form.get(name, "")
         return value.replace("\r\n", "\n") if isinstance(value, str) else ""
+
+    def sent_or_none(self, name: str) -> str | None:
+        """Return a field of the form; None if the form does not have it."""
+        return self.sent(name) if name in self.form else None
 
     def may(self, right: str) -> bool:
         """Return True if the person has a right, by its name."""
@@ -92,15 +93,7 @@ def page(
     post: Handler | None = None,
     right: Right = Right.READ,
 ) -> Route:
-    """Return the route of a page, whose forms are sent to its own address.
-
-    Args:
-        service: the service.
-        path: of the page.
-        get: renders it.
-        post: handles its form.
-        right: what a person needs to see it.
-    """
+    """Return the route of a page that people with a right see; its forms go to its own address."""
     handlers = {"GET": get, "POST": post}
     methods = [method for method, handler in handlers.items() if handler is not None]
 
@@ -118,12 +111,19 @@ async def _answered(service: Service, request: Request, handler: Handler, right:
     headers: Mapping[str, str] = {}
     try:
         person = await service.identify(request)
+        if person is None and is_form:  # it is not repeated after the sign-in
+            detail = "You are signed out, so nothing was done. Sign in, and send the form again."
+            return error_page(request, None, HTTPStatus.UNAUTHORIZED, detail)
         if person is None:
-            return _signed_out(request)
+            asked = f"?{request.url.query}" if request.url.query else ""
+            return to("sign-in", next=request.url.path + asked)
         if not person.may(right):
             raise ProblemError(HTTPStatus.FORBIDDEN, "None of your roles lets you see this page.")
-        within_s = service.limits.body_s
-        form = await _form_of(request, within_s=within_s) if is_form else FormData()
+        form = FormData()
+        if is_form:
+            body = await read_body(request, most=256_000, within_s=service.limits.body_s)
+            sent = Request(request.scope, received_again(body))
+            form = await sent.form(max_files=0, max_fields=500)
         return await handler(Visit(service, person, request, form))
     except ProblemError as error:
         status, detail, headers = HTTPStatus(error.problem.status), str(error), error.headers
@@ -168,23 +168,3 @@ def error_page(
     if is_away:
         headers["Retry-After"] = str(RETRY_S)
     return HTMLResponse(html, status, headers=headers)
-
-
-def _signed_out(request: Request) -> Response:
-    """Return the way to the sign-in page; a form that was sent is not repeated after it."""
-    if request.method == "POST":
-        detail = "You are signed out, so nothing was done. Sign in, and send the form again."
-        return error_page(request, None, HTTPStatus.UNAUTHORIZED, detail)
-    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return to("sign-in", next=wanted)
-
-
-async def _form_of(request: Request, *, within_s: float) -> FormData:
-    """Return the fields of a form.
-
-    Raises:
-        ProblemError: it is too large, or takes too long to arrive.
-    """
-    body = await read_body(request, most=_LARGEST_FORM, within_s=within_s)
-    receive = received_again(body)
-    return await Request(request.scope, receive).form(max_files=0, max_fields=_MOST_FIELDS)

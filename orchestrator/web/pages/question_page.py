@@ -1,8 +1,7 @@
 """One question with its fields; before a rollback, the hold with repair, roll back and keep."""
 
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from pydantic import JsonValue
 from starlette.responses import Response
@@ -20,12 +19,6 @@ from orchestrator.web.pages.page import Visit, page, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.web_service import Service
-
-_FIELD: Final = "field."
-_CHOICE: Final = "choice."
-"""Begin the names of an answer's texts, and of its choices by number."""
-OTHER: Final = "other"
-"""The choice of a value that is not listed."""
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -82,7 +75,7 @@ class QuestionPage:
             "is_mission": await sight.is_mission(visit.service, question.mission_id),
             "problem": problem,
             "may_change": visit.person.may_change(requester),
-            "typed": typed_texts(visit),
+            "typed": {name: visit.sent(name) for name in visit.form},
         }
         if question.hold is None:
             return visit.page(
@@ -123,9 +116,7 @@ class QuestionPage:
         if decision != "repair":
             return values, None
         shown, schemas = await self._hold_fields(question, hold)
-        read = read_arguments(
-            shown, schemas, lambda key: visit.sent(key) if key in visit.form else None
-        )
+        read = read_arguments(shown, schemas, visit.sent_or_none)
         if read.problems:
             raise ProblemError(
                 HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was sent: {'; '.join(read.problems)}."
@@ -150,12 +141,12 @@ class ShownField(QuestionField):
     @property
     def key(self) -> str:
         """The name of its text."""
-        return _FIELD + self.name
+        return f"field.{self.name}"
 
     @property
     def choice_key(self) -> str:
         """The name of its choice."""
-        return _CHOICE + self.name
+        return f"choice.{self.name}"
 
 
 def shown_fields(asks: tuple[QuestionField, ...]) -> tuple[ShownField, ...]:
@@ -183,8 +174,3 @@ def read_answer(question: Question, visit: Visit) -> dict[str, JsonValue]:
                 HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was sent: {one.label} needs an answer."
             )
     return values
-
-
-def typed_texts(visit: Visit) -> Mapping[str, str]:
-    """Return the texts of a form, to show them again; empty for a page without one."""
-    return {name: visit.sent(name) for name in visit.form}
