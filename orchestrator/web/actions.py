@@ -54,15 +54,9 @@ async def decide(
 ) -> DecisionReceipt:
     """Send a decision of this person, who becomes its approver; signed if the service signs.
 
-    Args:
-        service: the service.
-        person: who decides.
-        decision: the decision.
-        read: the digest of the card that the person has read; empty: it is not compared. An
-            approval repeats its digest in any case.
-
-    Raises:
-        ConfirmationError: the decision was refused: nothing changed.
+    `read` is the digest of the card that the person has read; empty: it is not compared. An
+    approval repeats its digest in any case. A refused decision (ConfirmationError) changes
+    nothing.
     """
     card = await seen_card(service, person, decision.confirmation_id)
     if not person.may(Right.DECIDE):
@@ -174,9 +168,6 @@ async def follow_up(
     """Start a mission that makes only the one call of a follow-up action that a mission lists.
 
     The request has id, budget and policy of the new mission; its goal is replaced.
-
-    Raises:
-        UsageError: the mission lists no such action.
     """
     await seen_mission(service, person, mission_id)
     if named.partition(":")[0].partition(".")[0] != mission_id:

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from orchestrator.web.people import Person, Right
-from orchestrator.web.problem_details import ProblemError, invalid_body
+from orchestrator.web.problem_details import ProblemError, invalid, invalid_body, not_signed_in
 from orchestrator.web.request_limits import Limits, TokenBuckets, body_problem, read_body
 from orchestrator.web.web_service import Service
 
@@ -227,21 +227,12 @@ def _route(path: str, methods: Mapping[str, Operation], service: Service, gate: 
 
 
 async def identified(request: Request, service: Service, gate: Gate) -> Person:
-    """Return who sends a request.
-
-    Raises:
-        ProblemError: nothing proves it, or it came too often.
-    """
+    """Return who sends a request; ProblemError: nothing proves it, or it came too often."""
     person = await service.identify(request)
     if person is None:
         address = request.client.host if request.client else ""
         _check_rate(gate.addresses.take(address))
-        raise ProblemError(
-            HTTPStatus.UNAUTHORIZED,
-            "sign in, or send an API token: Authorization: Bearer TOKEN",
-            code="NotSignedIn",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+        raise not_signed_in()
     _check_rate(gate.people.take(person.subject))
     return person
 
@@ -298,11 +289,7 @@ def _query_of(operation: Operation, request: Request) -> BaseModel | None:
     known = operation.query.model_fields if operation.query is not None else {}
     if unknown := [name for name in given if name not in known]:
         takes = ", ".join(known) or "none"
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"no such parameter: {unknown[0][:60]!r}; it takes: {takes}",
-            code="RequestInvalid",
-        )
+        raise invalid(f"no such parameter: {unknown[0][:60]!r}; it takes: {takes}")
     if operation.query is None:
         return None
     try:
@@ -360,28 +347,24 @@ KEYED: Final[Mapping[str, Any]] = {
 """Of operations that make a thing once for each key."""
 
 
-def derived_id(call: Call[Any, Any], prefix: str, *, also: str = "") -> str | None:
-    """Return the id that the caller's key stands for; None if the request has no key.
+def derived_id(
+    call: Call[Any, Any], prefix: str, *, given: str | None = None, also: str = ""
+) -> str | None:
+    """Return the id that the caller's key stands for; without a key, the one that is given.
 
     `prefix` is the kind of thing, so that one key may serve for several; `also` is what else the
     key belongs to, such as a session.
     """
     key = call.header(KEY.name)
-    return id_of_key(call.person, prefix, key, also=also) if key else None
+    if key and given is not None:
+        raise invalid(f"give {KEY.name} or {prefix}_id: each names the {prefix}")
+    return id_of_key(call.person, prefix, key, also=also) if key else given
 
 
 def id_of_key(person: Person, prefix: str, key: str, *, also: str = "") -> str:
-    """Return the id that a person's key stands for.
-
-    Raises:
-        ProblemError: the key is none.
-    """
+    """Return the id that a person's key stands for; ProblemError: the key is none."""
     if not key or len(key) > _LONGEST_KEY or not key.isprintable():
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"{KEY.name}: give up to {_LONGEST_KEY} printable characters",
-            code="RequestInvalid",
-        )
+        raise invalid(f"{KEY.name}: give up to {_LONGEST_KEY} printable characters")
     # Subjects are compared without case elsewhere too.
     named = "\n".join((prefix, person.subject.casefold(), also, key))
     return f"{prefix}-{hashlib.sha256(named.encode()).hexdigest()[:20]}"

@@ -181,11 +181,7 @@ class ServeConfig(_Part):
 
 
 def read_serve_config(path: Path) -> ServeConfig:
-    """Return the configuration in a YAML or JSON file.
-
-    Raises:
-        DocumentUnreadable: says where the first mistake is, and how to fix it.
-    """
+    """Return the configuration in a YAML or JSON file; an error says its first mistake and fix."""
     try:
         content = load_yaml(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):

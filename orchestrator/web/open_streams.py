@@ -31,10 +31,8 @@ def opened_stream(
 ) -> Response:
     """Return a stream of events, or of their bytes, in one of the places of its reader.
 
-    It is open for `most_s` at most; None: as long as the service lets streams be.
-
-    Raises:
-        ProblemError: the person has no place left.
+    It is open for `most_s` at most; None: as long as the service lets streams be. A person without
+    a place left gets a ProblemError.
     """
     check_place(service, person)
     limits, places, subject = service.limits, service.streams, person.subject

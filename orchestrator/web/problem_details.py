@@ -143,6 +143,21 @@ def invalid_body(error: ValidationError, body: JsonValue = None) -> ProblemError
     )
 
 
+def invalid(detail: str) -> ProblemError:
+    """Return the problem of a part of a request that cannot be used."""
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, code="RequestInvalid")
+
+
+def not_signed_in() -> ProblemError:
+    """Return the problem of a request whose sender nothing proves."""
+    return ProblemError(
+        HTTPStatus.UNAUTHORIZED,
+        "sign in, or send an API token: Authorization: Bearer TOKEN",
+        code="NotSignedIn",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
 def _pointer(place: tuple[int | str, ...], body: JsonValue) -> str:
     """Return the JSON pointer of a place, without the tags of unions that pydantic puts in it."""
     steps: list[str] = []

@@ -81,8 +81,7 @@ class TokenBuckets:
 async def read_body(request: Request, *, most: int, within_s: float = Limits.body_s) -> bytes:
     """Return the body of a request; no more than the limit is read of a larger one.
 
-    Raises:
-        ProblemError: it is larger, or takes too long to arrive.
+    A body that is larger, or takes too long to arrive, is a ProblemError.
     """
     stated = request.headers.get("content-length", "")
     if stated.isdecimal() and int(stated[:20]) > most:

@@ -36,11 +36,7 @@ class CardAnswer(Record):
     changes: JsonObject = Field(default_factory=dict, description="of an amendment")
 
     def decision_on(self, confirmation_id: str) -> Decision:
-        """Return the decision, whose person is added later.
-
-        Raises:
-            UsageError: a part that this decision needs is missing.
-        """
+        """Return the decision; UsageError: a part that it needs is missing."""
         named: dict[str, Any] = {"confirmation_id": confirmation_id}
         try:
             match self.decision:
@@ -57,11 +53,7 @@ class CardAnswer(Record):
 
 
 def read_card_answer(payload: object) -> CardAnswer:
-    """Return the answer in the payload of a resume entry.
-
-    Raises:
-        UsageError: it is none; text, such as "yes", approves nothing.
-    """
+    """Return the answer of a resume entry; text, such as "yes", approves nothing: a UsageError."""
     try:
         return TypeAdapter(CardAnswer).validate_python(payload, extra="forbid")
     except ValidationError as error:

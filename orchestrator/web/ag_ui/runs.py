@@ -13,7 +13,6 @@ import math
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Final
 
 from ag_ui.core import (
@@ -52,7 +51,7 @@ from orchestrator.web.ag_ui.interrupts import card_interrupt, question_interrupt
 from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_events, was_seen
 from orchestrator.web.open_streams import check_place, opened_stream
 from orchestrator.web.people import Person, Right
-from orchestrator.web.problem_details import ProblemError, invalid_body
+from orchestrator.web.problem_details import ProblemError, invalid, invalid_body, not_signed_in
 from orchestrator.web.request_limits import read_body
 from orchestrator.web.web_service import Service
 
@@ -104,12 +103,7 @@ class _Runs:
         """Check the request, begin or find its mission, and stream the run."""
         person = await self._service.identify(request)
         if person is None:
-            raise ProblemError(
-                HTTPStatus.UNAUTHORIZED,
-                "sign in, or send an API token: Authorization: Bearer TOKEN",
-                code="NotSignedIn",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            raise not_signed_in()
         if not person.may(Right.READ):
             raise sight.forbidden(person, "see missions")
         check_place(self._service, person)
@@ -140,11 +134,8 @@ class _Runs:
         if message is None:
             if known is not None:
                 return _Run(asked, person, known, seen)
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                "messages: the run has no message of a user, and its state names no mission",
-                code="RequestInvalid",
-            )
+            detail = "messages: the run has no message of a user, and its state names no mission"
+            raise invalid(detail)
         own_id = _mission_id(person, asked.thread_id, message)
         if known is not None and (asked.resume or known.mission_id == own_id):
             return _Run(asked, person, known, seen)

@@ -49,11 +49,7 @@ def create_api(service: Service) -> Starlette:
 
 
 def api_document(url: str = "/") -> JsonObject:
-    """Return the OpenAPI 3.1 document of the API.
-
-    Args:
-        url: the address of the service.
-    """
+    """Return the OpenAPI 3.1 document of the API at the address of a service."""
     return document_of(OPERATIONS, version=version("orchestrator-missions"), url=url)
 
 

@@ -35,9 +35,6 @@ def page_of(
     """Return a page of entries that are sorted by a key, and the cursor of the next one.
 
     An entry that is gone meanwhile leaves no gap, as pages begin after a key.
-
-    Raises:
-        ProblemError: the cursor is none of this list.
     """
     rest = entries
     if query.cursor:

@@ -23,7 +23,7 @@ from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
 from orchestrator.web.actions import as_requested
 from orchestrator.web.api.list_pages import linked
-from orchestrator.web.api_operations import KEY, KEYED, Answered, Call, Operations, derived_id
+from orchestrator.web.api_operations import KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.views import MissionView
@@ -103,18 +103,9 @@ async def list_missions(call: Call[None, MissionQuery]) -> Answered[MissionPage]
 @api.post("/missions", Right.START, status=HTTPStatus.CREATED, **KEYED)
 async def start_mission(call: Call[MissionRequest, None]) -> Answered[StartedMission]:
     """Start a mission of the caller."""
-    request = call.body
-    derived = derived_id(call, "mission")
-    if derived is not None and request.mission_id is not None:
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"give {KEY.name} or mission_id: each names the mission",
-            code="RequestInvalid",
-        )
-    if derived is not None:
-        request = request.model_copy(update={"mission_id": derived})
-    handle = await actions.start(call.service, call.person, request)
-    return _started(handle)
+    mission_id = derived_id(call, "mission", given=call.body.mission_id)
+    request = call.body.model_copy(update={"mission_id": mission_id})
+    return _started(await actions.start(call.service, call.person, request))
 
 
 @api.post("/plans", Right.START, timeout_s=600.0)
@@ -209,11 +200,7 @@ class RehearsedPlan(Rehearsal):
 
 @api.post("/plans/rehearsals", Right.START)
 async def rehearse_plan(call: Call[MissionRequest, None]) -> RehearsedPlan:
-    """Run a request and its rollback on a private sandbox with made data.
-
-    It ends early when the caller hangs up. Another rehearsal of this process is a
-    ServiceUnavailable.
-    """
+    """Run a request and its rollback on a private sandbox with made data."""
 
     async def hangs_up() -> None:  # the body was read before
         while (await call.request.receive())["type"] != "http.disconnect":

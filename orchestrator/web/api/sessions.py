@@ -23,7 +23,7 @@ from orchestrator.messages.session import (
     SessionCall,
     SessionResult,
 )
-from orchestrator.web.api_operations import KEY, KEYED, Answered, Call, Operations, derived_id
+from orchestrator.web.api_operations import KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import forbidden
@@ -109,20 +109,13 @@ class SessionEnding(Record):
 async def start_session(call: Call[OpenSession, None]) -> Answered[SessionView]:
     """Start a session of guarded calls."""
     terms = call.body
-    derived = derived_id(call, "session")
-    if derived is not None and terms.session_id is not None:
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"give {KEY.name} or session_id: each names the session",
-            code="RequestInvalid",
-        )
     handle = await call.service.client.session(
         budget=terms.budget,
         requester=call.person.subject,
         policy=terms.policy,
         idle_limit=terms.idle_limit,
         on_idle=terms.on_idle,
-        session_id=derived or terms.session_id,
+        session_id=derived_id(call, "session", given=terms.session_id),
     )
     view = await seen_session(call.service, call.person, handle.session_id)
     return Answered(view, headers={"Location": f"/api/v1/sessions/{handle.session_id}"})

@@ -55,11 +55,7 @@ def create(
     created_by: str,
     now: datetime,
 ) -> CreatedToken:
-    """Create a token.
-
-    Raises:
-        UsageError: the subject is no name, or the lifetime is too long.
-    """
+    """Create a token; UsageError: the subject is no name, or the lifetime is too long."""
     if (problem := approver_problem(subject, ())) is not None:
         raise UsageError(f"the subject of a token: {problem}")
     if lifetime > LONGEST:

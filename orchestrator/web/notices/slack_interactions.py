@@ -92,12 +92,8 @@ def door_of(
 ) -> SlackDoor | None:
     """Return the interactions that the settings configure; None without Slack.
 
-    Settings name the configuration of notices, the file that workers read; `standing` is that of
-    sign-in.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or is no configuration of notices.
-        UsageError: the libraries of notices are not installed.
+    `standing` is that of sign-in. A file that is missing or no configuration of notices is
+    DocumentUnreadable; without the libraries of notices it is a UsageError.
     """
     rules = load_notice_rules(settings.notices)
     if rules is None or rules.slack is None:
@@ -184,12 +180,9 @@ class _Interactions:
         return ""
 
     async def _person_of(self, user_id: str, team_id: str) -> Person | None:
-        """Return the person of a user; None if neither the configuration nor a profile names one.
+        """Return the person that the configuration, or a verified profile, names; None without one.
 
         A display name, which anybody may choose, counts not.
-
-        Raises:
-            NoticeUndelivered: Slack did not say who the user is.
         """
         if self._app.team and team_id != self._app.team:
             return None

@@ -83,13 +83,9 @@ def argument_fields(
     names: Iterable[str],
     personal: Iterable[str] = (),
 ) -> tuple[ArgumentField, ...]:
-    """Return the form's fields; an input without a schema takes JSON.
+    """Return the form's fields for inputs that may be changed; one without a schema takes JSON.
 
-    Args:
-        arguments: of the call.
-        schemas: by input.
-        names: of the inputs that may be changed.
-        personal: inputs that take handles of values in the vault.
+    Personal inputs take handles of values in the vault.
     """
     private = frozenset(personal)
     found = (_field(name, arguments, schemas.get(name), name in private) for name in names)
@@ -176,12 +172,9 @@ def read_arguments(
     schemas: Mapping[str, JsonObject],
     sent: Callable[[str], str | None],
 ) -> ReadForm:
-    r"""Return the changes that a form asks for, with the problems of its fields.
+    """Return the changes that a form asks for, with the problems of its fields.
 
-    Args:
-        fields: as they were shown.
-        schemas: by input.
-        sent: returns the text of a field of the form, with line ends as `\n`; None: not sent.
+    `sent` returns the text of a field of the form; None: it was not sent.
     """
     changes: JsonObject = {}
     read: list[ArgumentField] = []

@@ -7,7 +7,6 @@ from typing import Final, get_args
 
 from pydantic import ValidationError
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.catalog.card_types import OVERCHARGE, PLAN
 from orchestrator.confirmation.choices import THEN
@@ -33,12 +32,11 @@ from orchestrator.web.pages.argument_form import (
     changeable_inputs,
     read_arguments,
 )
-from orchestrator.web.pages.page import Visit, page, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import notice_of
 from orchestrator.web.sign_in.notice_page import sign_in_address
-from orchestrator.web.web_service import Service
 
 _LOOKS: Final = 20
 _LOOK_S: Final = 0.1
@@ -46,12 +44,6 @@ _CHANGED: Final = (
     "The card has changed since you opened it, so nothing was decided. Read it again: this is the "
     "card as it is now."
 )
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the route of a card and its forms."""
-    view = CardPage(ToolSchemas(service.settings))
-    return [page(service, "/cards/{confirmation_id}", get=view.show, post=view.decide)]
 
 
 class CardPage:
@@ -190,11 +182,6 @@ class CardPage:
 
 
 def _decision_of(visit: Visit, card: ConfirmationCard) -> Decision:
-    """Return the decision of a form other than an amendment.
-
-    Raises:
-        ProblemError: a text is missing or too long, or there is no such decision.
-    """
     wanted = card.confirmation_id
     match visit.sent("decision"):
         case "approve":
@@ -229,11 +216,7 @@ def _text(visit: Visit, name: str, missing: str) -> str:
 
 
 def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
-    """Return the rule that a form asks for; None if it asks for none.
-
-    Raises:
-        ProblemError: a field cannot be read, or the card permits no rule.
-    """
+    """Return the rule that a form asks for; None if it asks for none."""
     if not visit.sent("again"):
         return None
     if card.again is None:
@@ -257,11 +240,7 @@ def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
 async def decided_card(
     visit: Visit, confirmation_id: str, *, notice: str = "", status: HTTPStatus = HTTPStatus.OK
 ) -> Response:
-    """Show the decisions on a card that is no longer open.
-
-    Raises:
-        CardUnknown: there was no such card, or the person does not see its mission.
-    """
+    """Show the decisions on a card that is no longer open, if the person sees its mission."""
     try:
         mission_id = names.mission_of(confirmation_id)
         found = await sight.seen_view(visit.service, visit.person, mission_id)

@@ -6,17 +6,15 @@ from http import HTTPStatus
 from typing import Final, Generic, TypeVar
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.confirmation.models import Approve, ConfirmationCard
 from orchestrator.core.record import Record
 from orchestrator.messages.leg import Question
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, page, to
+from orchestrator.web.pages.page import Visit, to
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import notices_of
-from orchestrator.web.web_service import Service
 
 PAGE_SIZE: Final = 50
 _CHOSEN: Final = "card"
@@ -51,15 +49,6 @@ def paged(items: Sequence[Item], asked: str, *, size: int) -> Paged[Item]:
     begin = (number - 1) * size
     part = items[begin : begin + size]
     return Paged(part, number, pages, len(items), begin + 1 if part else 0)
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the routes of the inbox and of the review of several cards."""
-    return [
-        page(service, "/", get=show_inbox),
-        page(service, "/review", get=review, post=approve_reviewed),
-        page(service, "/pauses/{pause_id}", post=resume),
-    ]
 
 
 class Entry(Record):

@@ -14,7 +14,6 @@ from typing import Final
 
 from sse_starlette import ServerSentEvent
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.client.call_progress import progress_changes
 from orchestrator.client.wait_changes import WaitChange, history_changes, wait_changes
@@ -22,7 +21,7 @@ from orchestrator.client.waits import workflow_with
 from orchestrator.core.errors import MissionNotFound, OrchestratorError
 from orchestrator.web import sight
 from orchestrator.web.open_streams import interleaved, opened_stream
-from orchestrator.web.pages.page import SECURITY_HEADERS, Visit, page
+from orchestrator.web.pages.page import SECURITY_HEADERS, Visit
 from orchestrator.web.people import Person
 from orchestrator.web.web_service import Service
 
@@ -33,15 +32,6 @@ _RETRY_MS: Final = 2000
 
 Changes = tuple[WaitChange, ...] | None
 """What changed; None: anything may have."""
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the streams for lists and for one mission."""
-    watch = Watch(service)
-    return [
-        page(service, "/events", get=watch.stream),
-        page(service, "/missions/{mission_id}/events", get=mission_changes),
-    ]
 
 
 class Watch:

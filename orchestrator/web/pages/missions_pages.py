@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Final
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.client.mission_list import STATUSES
 from orchestrator.client.mission_pages import MissionFilter
@@ -17,11 +16,10 @@ from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.open_waits import WaitKind
 from orchestrator.messages.receipts import reference_of
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, page, to
+from orchestrator.web.pages.page import Visit, to
 from orchestrator.web.pages.timeline import timeline_of
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.views import MissionView
-from orchestrator.web.web_service import Service
 
 PAGE_SIZE: Final = 25
 WAITS: Final = {
@@ -31,14 +29,6 @@ WAITS: Final = {
     WaitKind.MODEL.value: "a model",
     WaitKind.STORE.value: "what its workers keep",
 }
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the routes of the list and of a mission."""
-    return [
-        page(service, "/missions", get=list_missions),
-        page(service, "/missions/{mission_id}", get=show_mission, post=change_mission),
-    ]
 
 
 async def list_missions(visit: Visit) -> Response:

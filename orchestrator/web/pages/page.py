@@ -85,27 +85,21 @@ def to(*parts: str, **query: str | int) -> RedirectResponse:
     return RedirectResponse(f"{path}?{asked}" if asked else path, HTTPStatus.SEE_OTHER)
 
 
-def page(
-    service: Service,
-    path: str,
-    *,
-    get: Handler | None = None,
-    post: Handler | None = None,
-    right: Right = Right.READ,
+def page_route(
+    service: Service, path: str, *, get: Handler | None = None, post: Handler | None = None
 ) -> Route:
-    """Return the route of a page that people with a right see; its forms go to its own address."""
+    """Return the route of a page, whose forms are sent to its own address."""
     handlers = {"GET": get, "POST": post}
-    methods = [method for method, handler in handlers.items() if handler is not None]
 
     async def endpoint(request: Request) -> Response:
         handler = handlers["POST" if request.method == "POST" else "GET"]
         assert handler is not None  # Starlette answers 405 to other methods
-        return await _answered(service, request, handler, right)
+        return await _answered(service, request, handler)
 
-    return Route(path, endpoint, methods=methods)
+    return Route(path, endpoint, methods=[method for method, one in handlers.items() if one])
 
 
-async def _answered(service: Service, request: Request, handler: Handler, right: Right) -> Response:
+async def _answered(service: Service, request: Request, handler: Handler) -> Response:
     is_form = request.method == "POST"
     person: Person | None = None
     headers: Mapping[str, str] = {}
@@ -117,7 +111,7 @@ async def _answered(service: Service, request: Request, handler: Handler, right:
         if person is None:
             asked = f"?{request.url.query}" if request.url.query else ""
             return to("sign-in", next=request.url.path + asked)
-        if not person.may(right):
+        if not person.may(Right.READ):
             raise ProblemError(HTTPStatus.FORBIDDEN, "None of your roles lets you see this page.")
         form = FormData()
         if is_form:

@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic import JsonValue
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
@@ -15,16 +14,9 @@ from orchestrator.messages.leg import Question
 from orchestrator.messages.question_field import DECLINED, QuestionField
 from orchestrator.web import actions, sight
 from orchestrator.web.pages.argument_form import ArgumentField, argument_fields, read_arguments
-from orchestrator.web.pages.page import Visit, page, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
-from orchestrator.web.web_service import Service
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the route of a question and its forms."""
-    view = QuestionPage(ToolSchemas(service.settings))
-    return [page(service, "/questions/{question_id}", get=view.show, post=view.answer)]
 
 
 class QuestionPage:
@@ -104,11 +96,7 @@ class QuestionPage:
     async def _decision(
         self, visit: Visit, question: Question, hold: Hold
     ) -> tuple[JsonObject, tuple[ArgumentField, ...] | None]:
-        """Return the answer about a hold, and the fields of its form as they were sent.
-
-        Raises:
-            ProblemError: an argument cannot be read, or there is no such decision.
-        """
+        """Return the answer about a hold, and the fields of its form as they were sent."""
         decision = visit.sent(DECISION)
         if decision not in choices_of(hold):
             raise ProblemError(HTTPStatus.BAD_REQUEST, "There is no such decision here.")

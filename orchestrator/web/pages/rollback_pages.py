@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Final, get_args
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.core import errors
 from orchestrator.messages import names
@@ -14,23 +13,13 @@ from orchestrator.messages.receipts import reference_of
 from orchestrator.messages.rollback import RollbackReport, parked_of
 from orchestrator.saga.obligation import ObligationState, Resolution
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, page, to
+from orchestrator.web.pages.page import Visit, to
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError, status_of
-from orchestrator.web.web_service import Service
 
 LONGEST_NOTE: Final = 2000
 _BEGUN_S: Final = 1.0
 """Seconds for which a form waits for a rollback; then its page shows how it goes on."""
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the routes of rollbacks and parked obligations."""
-    orders = RollbackOrders()
-    return [
-        page(service, "/missions/{mission_id}/rollback", get=show_rollback, post=orders.begin),
-        page(service, "/parked", get=list_parked, post=resolve),
-    ]
 
 
 # -- one rollback ---------------------------------------------------------------------------------

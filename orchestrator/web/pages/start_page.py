@@ -6,7 +6,6 @@ from typing import Final
 
 from pydantic import ValidationError
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.arazzo.arazzo_files import content_of
 from orchestrator.chaos.rehearsal import Rehearsal, rehearse
@@ -19,10 +18,9 @@ from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text,
 from orchestrator.planning.models import WorkflowSource
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, page, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_with, to
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
-from orchestrator.web.web_service import Service
 
 _FIELDS: Final = (
     *("goal", "inputs", "amount", "currency", "requester", "follow_up", "on_failure"),
@@ -34,11 +32,6 @@ _REFUSALS: Final = (
     errors.DocumentUnreadable,
     errors.DocumentInvalid,
 )
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the route of the start page."""
-    return [page(service, "/start", get=show_start, post=plan_or_start, right=Right.READ)]
 
 
 async def show_start(visit: Visit) -> Response:
@@ -93,12 +86,7 @@ def _unread(detail: str) -> ProblemError:
 
 
 def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionRequest:
-    """Return the request that a form asks for.
-
-    Raises:
-        ProblemError: a field cannot be read.
-        DocumentUnreadable: the workflow is neither JSON nor YAML, or too long.
-    """
+    """Return the request that a form asks for; ProblemError: a field cannot be read."""
     budget, workflow = None, None
     if typed["amount"]:
         amount, currency = typed["amount"].replace(",", ""), typed["currency"].upper() or "EUR"

@@ -83,13 +83,7 @@ class Timeline(Record):
 
 
 def timeline_of(result: MissionResult, waiting: Waiting, *, now: datetime) -> Timeline | None:
-    """Return the timeline of a mission; None while nothing of it has a time.
-
-    Args:
-        result: the mission as it is.
-        waiting: what it waits for.
-        now: the end of a wait that goes on.
-    """
+    """Return the timeline of a mission until now; None while nothing of it has a time."""
     waits = _waits_of(result, waiting, now)
     rows = [
         (name, sorted(marks, key=lambda one: one.at))

@@ -57,11 +57,7 @@ def with_sign_in(
     secret_store: SecretStore | None = None,
     now: Clock = utc_now,
 ) -> SignIn:
-    """Return the door of a service that people sign in at.
-
-    Raises:
-        UsageError: a key is missing or cannot be used.
-    """
+    """Return the door of a service that people sign in at; UsageError: a key cannot be used."""
     values = secret_store or EnvironmentSecrets()
     proxy = None if settings.proxy is None else settings.proxy.get_secret_value()
     sessions = Sessions(
@@ -135,11 +131,7 @@ def without_sign_in(
 def session_keys(
     config: ServeConfig, settings: Settings, store: "Store", values: SecretStore
 ) -> list[str]:
-    """Return the keys of sessions: of a secret, or else of a file of this machine.
-
-    Raises:
-        UsageError: other machines may serve as well, and no secret is configured.
-    """
+    """Return the keys of sessions: of a secret, or else of a file if no other machine serves."""
     name = config.session.key
     try:
         return values.get(name).split()

@@ -117,9 +117,7 @@ class BearerTokens:
     async def person_of(self, connection: HTTPConnection) -> Person:
         """Return the person of a request with a bearer token.
 
-        Raises:
-            ProblemError: the token is not valid.
-            StateMissing: the store cannot be used.
+        A token that is not valid is a ProblemError, a store that cannot be used StateMissing.
         """
         text = connection.headers["authorization"].partition(" ")[2].strip()
         if text.startswith(TOKEN_PREFIX):
@@ -185,9 +183,7 @@ class SignedIn:
     async def __call__(self, connection: HTTPConnection) -> Person | None:
         """Return the person of a request; None if nothing proves one.
 
-        Raises:
-            ProblemError: its bearer token is not valid. A cookie next to it does not count.
-            StateMissing: the store cannot be used.
+        A cookie next to a bearer token does not count, even if the token is not valid.
         """
         if has_bearer(connection):
             return await self._bearer.person_of(connection)

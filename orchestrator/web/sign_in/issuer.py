@@ -182,9 +182,6 @@ class Issuer:
             state: of this sign-in.
             auth_after: the person has to have proved who they are since then, in seconds since
                 1970; None for at any time.
-
-        Raises:
-            ProblemError: the issuer does not answer, refuses, or sends a token that is not valid.
         """
         metadata = await self._metadata.current()
         async with self._client(metadata) as client:

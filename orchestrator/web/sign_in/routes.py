@@ -155,11 +155,7 @@ class SignInPages:
     def _code(
         self, request: Request, under_way: SignInUnderWay | None
     ) -> tuple[str, SignInUnderWay]:
-        """Return the code that the issuer gave, and the sign-in that it is for.
-
-        Raises:
-            ProblemError: the answer is for another sign-in, or a refusal.
-        """
+        """Return the code that the issuer gave, and its sign-in; a ProblemError without one."""
         given = request.query_params
         state = given.get("state", "")
         if under_way is None or not hmac.compare_digest(state.encode(), under_way.state.encode()):
