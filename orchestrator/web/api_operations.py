@@ -188,9 +188,6 @@ def _stated_by(handler: Handler) -> dict[str, Any]:
     return stated
 
 
-# -- routes ---------------------------------------------------------------------------------------
-
-
 def routes_of(operations: Sequence[Operation], service: Service, gate: Gate) -> list[Route]:
     """Return routes to mount at `PREFIX`: one a path, so that a wrong method names all it has."""
     by_path: dict[str, dict[str, Operation]] = {}
@@ -247,9 +244,6 @@ def _check_rate(wait_s: float) -> None:
         )
 
 
-# -- what a request holds -------------------------------------------------------------------------
-
-
 async def _body_of(operation: Operation, request: Request, limits: Limits) -> Any:
     if operation.body is None:
         return None
@@ -298,9 +292,6 @@ def _query_of(operation: Operation, request: Request) -> BaseModel | None:
         raise invalid_body(error) from None
 
 
-# -- answers --------------------------------------------------------------------------------------
-
-
 def _response(operation: Operation, request: Request, answer: Answer) -> Response:
     if isinstance(answer, Response):
         return answer
@@ -315,6 +306,10 @@ def _response(operation: Operation, request: Request, answer: Answer) -> Respons
         "X-Content-Type-Options": "nosniff",
         **given.headers,
     }
+    pages = operation.query is not None and "cursor" in operation.query.model_fields
+    if pages and (following := getattr(given.content, "next", None)):
+        there = request.url.include_query_params(cursor=following)
+        headers["Link"] = f'<{there.path}?{there.query}>; rel="next"'
     if operation.has_etag and status is HTTPStatus.OK:
         etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         headers["ETag"] = etag

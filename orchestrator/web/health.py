@@ -26,7 +26,6 @@ from orchestrator.web.web_service import Service
 if TYPE_CHECKING:
     from orchestrator.adapters.storage.store import Store
 
-_ANSWERS_WITHIN: Final = timedelta(seconds=2)
 _METHODS: Final = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 )
@@ -48,26 +47,20 @@ class Readiness:
         return await asyncio.shield(self._asking)
 
     async def _ask(self) -> str | None:
-        problems = await asyncio.gather(self._server_problem(), self._store_problem())
-        return next(filter(None, problems), None)
-
-    async def _server_problem(self) -> str | None:
-        client = self._service.client.connection.temporal
-        try:
-            await client.service_client.check_health(timeout=_ANSWERS_WITHIN)
-        except (RPCError, RuntimeError):
-            return "Temporal does not answer"
-        return None
-
-    async def _store_problem(self) -> str | None:
-        """Return why the store cannot be used; its address and password are not shown."""
-        asked = asyncio.to_thread(self._ask_store)
-        try:
-            await asyncio.wait_for(asked, _ANSWERS_WITHIN.total_seconds())
-        except TimeoutError:
-            return f"the store has not answered within {_ANSWERS_WITHIN.total_seconds():.0f} s"
-        except (OrchestratorError, OSError):
-            return "the store does not answer"
+        """Return what does not answer; the address and password of a store are not shown."""
+        server, within_s = self._service.client.connection.temporal.service_client, 2.0
+        answers = await asyncio.gather(
+            server.check_health(timeout=timedelta(seconds=within_s)),
+            asyncio.wait_for(asyncio.to_thread(self._ask_store), within_s),
+            return_exceptions=True,
+        )
+        for answer, problem in zip(answers, ("Temporal", "the store"), strict=True):
+            if isinstance(answer, TimeoutError):
+                return f"{problem} has not answered within {within_s:.0f} s"
+            if isinstance(answer, RPCError | RuntimeError | OrchestratorError | OSError):
+                return f"{problem} does not answer"
+            if isinstance(answer, BaseException):
+                raise answer
         return None
 
     def _ask_store(self) -> None:

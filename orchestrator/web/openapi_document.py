@@ -163,9 +163,6 @@ def _takes_nothing(body: Any) -> bool:
     return True
 
 
-# -- answers --------------------------------------------------------------------------------------
-
-
 def _successes(one: Operation, schemas: Any) -> dict[str, Any]:
     headers = (*one.answer_headers, *([_ETAG] if one.has_etag else []))
     status = one.status
@@ -218,9 +215,6 @@ def _problem_responses() -> Iterator[tuple[str, dict[str, Any]]]:
             described["headers"] = {retry.name: _header(retry)}
         yield status.name, described
     yield "OTHER", {"description": "the request failed", "content": content}
-
-
-# -- parameters -----------------------------------------------------------------------------------
 
 
 def _parameters(one: Operation) -> Iterator[dict[str, Any]]:

@@ -59,23 +59,19 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
 
-_STATUS: Final[tuple[tuple[type[errors.OrchestratorError], HTTPStatus], ...]] = (
-    (errors.MissionNotFound, HTTPStatus.NOT_FOUND),
-    (errors.CardUnknown, HTTPStatus.NOT_FOUND),
-    (errors.ToolNotFound, HTTPStatus.NOT_FOUND),
-    (errors.MissionIdTaken, HTTPStatus.CONFLICT),
-    (errors.SignInTooOld, HTTPStatus.UNAUTHORIZED),
-    (errors.SignatureRefused, HTTPStatus.FORBIDDEN),
-    (errors.ConfirmationError, HTTPStatus.CONFLICT),
-    (errors.QuestionError, HTTPStatus.CONFLICT),
-    (errors.SessionError, HTTPStatus.CONFLICT),
-    (errors.PlanError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.ArgumentsInvalid, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.ModelUnusable, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.ServiceUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+_STATUS: Final[tuple[tuple[HTTPStatus, tuple[type[errors.OrchestratorError], ...]], ...]] = (
+    (HTTPStatus.NOT_FOUND, (errors.MissionNotFound, errors.CardUnknown, errors.ToolNotFound)),
+    (HTTPStatus.CONFLICT, (errors.MissionIdTaken,)),
+    (HTTPStatus.UNAUTHORIZED, (errors.SignInTooOld,)),
+    (HTTPStatus.FORBIDDEN, (errors.SignatureRefused,)),
+    (HTTPStatus.CONFLICT, (errors.ConfirmationError, errors.QuestionError, errors.SessionError)),
+    (
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        (errors.PlanError, errors.ArgumentsInvalid, errors.ModelUnusable),
+    ),
     # Another process of the service may have the release that can read the history.
-    (errors.EventsUnreadable, HTTPStatus.SERVICE_UNAVAILABLE),
-    (errors.UsageError, HTTPStatus.BAD_REQUEST),
+    (HTTPStatus.SERVICE_UNAVAILABLE, (errors.ServiceUnavailable, errors.EventsUnreadable)),
+    (HTTPStatus.BAD_REQUEST, (errors.UsageError,)),
 )
 """The status for each kind of error; the first that fits counts."""
 _STATUS_OF_CODE: Final = {
@@ -97,7 +93,7 @@ def status_of(error: errors.OrchestratorError) -> HTTPStatus:
     """Return the HTTP status for an error of the library."""
     if error.code in _STATUS_OF_CODE:
         return _STATUS_OF_CODE[error.code]
-    found = (status for kind, status in _STATUS if isinstance(error, kind))
+    found = (status for status, kinds in _STATUS if isinstance(error, kinds))
     return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
@@ -184,3 +180,9 @@ def response_of(error: ProblemError) -> Response:
 async def on_problem(_: Request, error: Exception) -> Response:
     """Answer a request that ended with a problem, an error of the library, or a bug."""
     return response_of(problem_of(error))
+
+
+ON_PROBLEM: Final = dict.fromkeys(
+    (ProblemError, errors.OrchestratorError, HTTPException, Exception), on_problem
+)
+"""The exception handlers of an application."""

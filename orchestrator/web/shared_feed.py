@@ -83,8 +83,6 @@ class SharedFeed:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    # -- the one reader ---------------------------------------------------------------------------
-
     async def _begun(self, client: MissionClient) -> None:
         """Begin to read unless somebody has, and wait for the first look at all missions."""
         if self._task is None or self._task.done():

@@ -1,6 +1,5 @@
 """What people see of missions, cards and sessions: records that the API returns and pages draw."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -146,8 +145,3 @@ class Me(Record):
     rights: tuple[Right, ...] = ()
     sees_all: bool = Field(description="False: only missions of their own, and cards to decide")
     proved_by: str
-
-
-def rights_of(person: Person) -> Sequence[Right]:
-    """Return the rights of a person, in the order of their declaration."""
-    return [right for right in Right if person.may(right)]

@@ -10,13 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from orchestrator.core.errors import OrchestratorError
 from orchestrator.web import pages
 from orchestrator.web.api.api_app import create_api, document_endpoint
 from orchestrator.web.api_operations import PREFIX
 from orchestrator.web.health import ServerTelemetry, health_routes
 from orchestrator.web.pages.page import error_page
-from orchestrator.web.problem_details import ProblemError, on_problem
+from orchestrator.web.problem_details import ON_PROBLEM, on_problem
 from orchestrator.web.web_service import Service
 
 
@@ -40,12 +39,7 @@ def create_app(service: Service) -> Starlette:
         ],
         middleware=service.door.middleware,
         lifespan=lifespan,
-        exception_handlers={
-            ProblemError: on_problem,
-            OrchestratorError: on_problem,
-            HTTPException: _on_no_route,
-            Exception: on_problem,
-        },
+        exception_handlers={**ON_PROBLEM, HTTPException: _on_no_route},
     )
     app.add_middleware(ServerTelemetry, routes=app.routes)
     return app

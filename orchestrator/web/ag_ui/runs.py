@@ -15,21 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ag_ui.core import (
-    BaseEvent,
-    CustomEvent,
-    ResumeEntry,
-    RunAgentInput,
-    RunErrorEvent,
-    RunFinishedCancelledOutcome,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunFinishedOutcome,
-    RunFinishedSuccessOutcome,
-    RunStartedEvent,
-    TextPart,
-    UserMessage,
-)
+from ag_ui import core
 from ag_ui.encoder import EventEncoder
 from pydantic import Field, ValidationError
 from starlette.requests import Request
@@ -57,7 +43,6 @@ from orchestrator.web.web_service import Service
 
 PATH: Final = "/ag-ui/missions"
 _LONGEST_BODY: Final = 2_000_000
-_MOST_ANSWERS: Final = 100
 _QUIET_S: Final = 0.5
 """Legs run side by side: after a card opened, others of them may open theirs."""
 _REPLAYED_S: Final = 5.0
@@ -82,7 +67,7 @@ class MissionOptions(Record):
 class _Run:
     """One request, and the mission that it is about."""
 
-    asked: RunAgentInput
+    asked: core.RunAgentInput
     person: Person
     mission: MissionHandle
     seen: Cursor
@@ -108,7 +93,8 @@ class _Runs:
             raise sight.forbidden(person, "see missions")
         check_place(self._service, person)
         try:
-            asked = RunAgentInput.model_validate_json(await read_body(request, most=_LONGEST_BODY))
+            body = await read_body(request, most=_LONGEST_BODY)
+            asked = core.RunAgentInput.model_validate_json(body)
         except ValidationError as error:
             raise invalid_body(error) from None
         run = await self._begun(asked, person)
@@ -122,10 +108,9 @@ class _Runs:
             encoded(), service=self._service, request=request, person=person, most_s=math.inf
         )
 
-    # -- the mission of a run ---------------------------------------------------------------------
-
-    async def _begun(self, asked: RunAgentInput, person: Person) -> _Run:
-        message = _last_message(asked)
+    async def _begun(self, asked: core.RunAgentInput, person: Person) -> _Run:
+        of_user = (one for one in reversed(asked.messages) if isinstance(one, core.UserMessage))
+        message = next((one for one in of_user if _text(one).strip()), None)
         state = asked.state if isinstance(asked.state, dict) else {}
         known = await self._known(person, str(state.get("missionId") or ""))
         seen, text = Cursor(), state.get("cursor")
@@ -162,11 +147,9 @@ class _Runs:
         except (MissionNotFound, UsageError):
             return None
 
-    # -- the events of a run ----------------------------------------------------------------------
-
-    async def _events(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
+    async def _events(self, run: _Run) -> AsyncGenerator[core.BaseEvent, None]:
         asked = run.asked
-        yield RunStartedEvent(thread_id=asked.thread_id, run_id=asked.run_id)
+        yield core.RunStartedEvent(thread_id=asked.thread_id, run_id=asked.run_id)
         try:
             for event in await self._resumed(run):
                 yield event
@@ -175,13 +158,13 @@ class _Runs:
             async for event in self._shown(run):
                 yield event
         except OrchestratorError as error:
-            yield RunErrorEvent(message=str(error), code=error.code)
+            yield core.RunErrorEvent(message=str(error), code=error.code)
         except Exception:
             # The stream has begun: only an event can say that the run failed.
             _log.exception("a run failed")
-            yield RunErrorEvent(message="the run failed; the log of the service says why")
+            yield core.RunErrorEvent(message="the run failed; the log of the service says why")
 
-    async def _shown(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
+    async def _shown(self, run: _Run) -> AsyncGenerator[core.BaseEvent, None]:
         view, is_shown = MissionView(run.mission.mission_id), False
         is_read = not run.seen.places
         async for event in _with_quiet(run.mission.events()):
@@ -198,7 +181,7 @@ class _Runs:
                     *map(question_interrupt, waiting.questions),
                 ]
                 if interrupts:
-                    outcome = RunFinishedInterruptOutcome(interrupts=interrupts)
+                    outcome = core.RunFinishedInterruptOutcome(interrupts=interrupts)
                     yield self._finished(run, view, outcome)
                     return
                 continue
@@ -212,36 +195,32 @@ class _Runs:
                 yield shown
         if not is_shown:
             yield view.snapshot()
-        for ended in await self._ended(run, view):
-            yield ended
-
-    async def _ended(self, run: _Run, view: MissionView) -> list[BaseEvent]:
         status, error = str(view.state["status"]), view.state["error"]
         summary = str(view.state["summary"] or error or "")
-        ended: list[BaseEvent] = list(text_events(f"{run.mission.mission_id}-summary", summary))
+        for shown in text_events(f"{run.mission.mission_id}-summary", summary):
+            yield shown
         if status in (MissionStatus.FAILED, MissionStatus.TERMINATED):
-            return [*ended, RunErrorEvent(message=str(error or status), code=f"Mission_{status}")]
-        is_cancelled = status == MissionStatus.CANCELLED
-        outcome = RunFinishedCancelledOutcome() if is_cancelled else RunFinishedSuccessOutcome()
-        return [*ended, self._finished(run, view, outcome, summary=summary)]
+            yield core.RunErrorEvent(message=str(error or status), code=f"Mission_{status}")
+        elif status == MissionStatus.CANCELLED:
+            yield self._finished(run, view, core.RunFinishedCancelledOutcome(), summary=summary)
+        else:
+            yield self._finished(run, view, core.RunFinishedSuccessOutcome(), summary=summary)
 
     def _finished(
-        self, run: _Run, view: MissionView, outcome: RunFinishedOutcome, **more: str
-    ) -> BaseEvent:
+        self, run: _Run, view: MissionView, outcome: core.RunFinishedOutcome, **more: str
+    ) -> core.BaseEvent:
         state = {"missionId": view.state["missionId"], "status": str(view.state["status"])}
-        return RunFinishedEvent(
+        return core.RunFinishedEvent(
             thread_id=run.asked.thread_id,
             run_id=run.asked.run_id,
             outcome=outcome,
             result={**state, **more},
         )
 
-    # -- answers to interrupts --------------------------------------------------------------------
-
-    async def _resumed(self, run: _Run) -> list[BaseEvent]:
+    async def _resumed(self, run: _Run) -> list[core.BaseEvent]:
         """Send the answers of a run; return what says which of them were refused, and why."""
-        refused: list[BaseEvent] = []
-        for number, entry in enumerate((run.asked.resume or [])[:_MOST_ANSWERS]):
+        refused: list[core.BaseEvent] = []
+        for number, entry in enumerate((run.asked.resume or [])[:100]):
             if entry.status != "resolved":
                 continue  # given up by the client: it stays open
             try:
@@ -253,11 +232,11 @@ class _Runs:
             else:
                 continue
             value = {"interruptId": entry.interrupt_id, "code": code, "detail": why}
-            refused.append(CustomEvent(name="orchestrator.refused", value=value))
+            refused.append(core.CustomEvent(name="orchestrator.refused", value=value))
             refused += text_events(f"{run.asked.run_id}-refused-{number}", f"Refused: {why}")
         return refused
 
-    async def _answer(self, run: _Run, entry: ResumeEntry) -> None:
+    async def _answer(self, run: _Run, entry: core.ResumeEntry) -> None:
         asked_id = entry.interrupt_id
         if mission_of(asked_id) != run.mission.mission_id:
             raise CardUnknown(asked_id, "the mission of this run asks nothing of that id")
@@ -274,18 +253,13 @@ class _Runs:
         await actions.decide(self._service, run.person, decision)
 
 
-def _last_message(asked: RunAgentInput) -> UserMessage | None:
-    found = [one for one in asked.messages if isinstance(one, UserMessage) and _text(one).strip()]
-    return found[-1] if found else None
-
-
-def _text(message: UserMessage) -> str:
+def _text(message: core.UserMessage) -> str:
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(part.text for part in message.content if isinstance(part, TextPart))
+    return "\n".join(part.text for part in message.content if isinstance(part, core.TextPart))
 
 
-def _mission_id(person: Person, thread_id: str, message: UserMessage) -> str:
+def _mission_id(person: Person, thread_id: str, message: core.UserMessage) -> str:
     """Return the id of the mission of a message: the same for a run that is sent again.
 
     It depends on the person, so that a thread's id leads nobody to the mission of somebody else.

@@ -10,8 +10,8 @@ from orchestrator.confirmation.same_again import AgainRecord
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, by_expiry, linked, page_of
-from orchestrator.web.api_operations import Answered, Call, Operations
+from orchestrator.web.api.list_pages import PageQuery, by_expiry, page_of
+from orchestrator.web.api_operations import Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.sight import forbidden, requester_of, seen_mission
 from orchestrator.web.views import CardView, DecisionOutcome, card_view
@@ -120,7 +120,7 @@ class CardPage(Record):
 
 
 @api.get("/cards")
-async def list_cards(call: Call[None, CardQuery]) -> Answered[CardPage]:
+async def list_cards(call: Call[None, CardQuery]) -> CardPage:
     """Return open cards that the caller sees, the first to expire first."""
     waiting = await sight.seen_waiting(call.service, call.person)
     wanted, person = call.query, call.person
@@ -129,7 +129,7 @@ async def list_cards(call: Call[None, CardQuery]) -> Answered[CardPage]:
         cards = [card for card in cards if person.may_decide(card)]
     page, following = page_of(cards, wanted, by_expiry)
     views = tuple(card_view(card, person) for card in page)
-    return Answered(CardPage(cards=views, next=following), headers=linked(call.request, following))
+    return CardPage(cards=views, next=following)
 
 
 @api.get("/cards/{confirmation_id}")

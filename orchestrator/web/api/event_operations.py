@@ -113,9 +113,6 @@ async def _listed(events: AsyncGenerator[AnyEvent, None], after: str | None) -> 
     return EventList(events=tuple(found), next=found[-1].cursor if found else after)
 
 
-# -- streams --------------------------------------------------------------------------------------
-
-
 def _streamed(call: Call[Any, Any], events: AsyncGenerator[ServerSentEvent, None]) -> Response:
     async def with_problems() -> AsyncGenerator[ServerSentEvent, None]:
         try:

@@ -9,8 +9,6 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from pydantic import BaseModel, Field
-from starlette.datastructures import URL
-from starlette.requests import Request
 
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import Question
@@ -56,11 +54,3 @@ def by_expiry(asked: ConfirmationCard | Question) -> tuple[str, str]:
     """Return the key of lists that begin with the first to expire."""
     expires, named = urgency(asked)
     return expires.astimezone(UTC).isoformat(timespec="microseconds"), named
-
-
-def linked(request: Request, following: str | None) -> dict[str, str]:
-    """Return the header that links a page to the next one; none for the last page."""
-    if following is None:
-        return {}
-    there = URL(str(request.url)).include_query_params(cursor=following)
-    return {"Link": f'<{there.path}?{there.query}>; rel="next"'}

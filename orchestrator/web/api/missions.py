@@ -22,7 +22,6 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
 from orchestrator.web.actions import as_requested
-from orchestrator.web.api.list_pages import linked
 from orchestrator.web.api_operations import KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
@@ -89,15 +88,14 @@ class FollowUps(Record):
 
 
 @api.get("/missions")
-async def list_missions(call: Call[None, MissionQuery]) -> Answered[MissionPage]:
+async def list_missions(call: Call[None, MissionQuery]) -> MissionPage:
     """Return missions that the caller sees, running ones first, then those that ended last."""
     asked = call.query
     waiting = asked.waiting == "any" or (WaitKind(asked.waiting) if asked.waiting else None)
     wanted = MissionFilter(asked.status, asked.requester, asked.text, waiting)
-    page = await sight.seen_missions(
+    return await sight.seen_missions(
         call.service, call.person, wanted, limit=asked.limit, cursor=asked.cursor
     )
-    return Answered(page, headers=linked(call.request, page.next))
 
 
 @api.post("/missions", Right.START, status=HTTPStatus.CREATED, **KEYED)

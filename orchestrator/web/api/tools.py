@@ -44,15 +44,8 @@ async def list_tools(call: Call[None, None]) -> ToolList:
     """Return every tool of the catalog."""
     catalog = await catalog_of(call.service.settings)
     tools = tuple(
-        ToolSummary(
-            name=tool.name,
-            document=tool.document,
-            domain=tool.domain,
-            summary=tool.summary,
-            effect=tool.effect,
-            card_type=tool.card_type,
-            cancel_tool=tool.compensation.cancel.tool if tool.compensation is not None else None,
-            irreversible=tool.irreversible,
+        ToolSummary.model_validate(
+            {**dict(tool), "cancel_tool": tool.compensation and tool.compensation.cancel.tool}
         )
         for tool in catalog.tools.values()
     )

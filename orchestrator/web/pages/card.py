@@ -212,9 +212,6 @@ def _text(visit: Visit, name: str, missing: str) -> str:
     return text
 
 
-# -- same again ------------------------------------------------------------------------------------
-
-
 def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
     """Return the rule that a form asks for; None if it asks for none."""
     if not visit.sent("again"):
@@ -232,9 +229,6 @@ def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
     allowed = set(card.again.choices(card.arguments))
     differs = [str(name) for name in visit.form.getlist("again_differs") if name in allowed]
     return SameAgain(up_to=limit, until=until, may_differ=tuple(differs))
-
-
-# -- closed cards ----------------------------------------------------------------------------------
 
 
 async def decided_card(

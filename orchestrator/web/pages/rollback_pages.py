@@ -22,9 +22,6 @@ _BEGUN_S: Final = 1.0
 """Seconds for which a form waits for a rollback; then its page shows how it goes on."""
 
 
-# -- one rollback ---------------------------------------------------------------------------------
-
-
 async def show_rollback(
     visit: Visit, status: HTTPStatus = HTTPStatus.OK, problem: str = ""
 ) -> Response:
@@ -90,9 +87,6 @@ class RollbackOrders:
         self._under_way.discard(ordered)
         if not ordered.cancelled():
             ordered.exception()  # the page shows the rollback; an error here has no reader
-
-
-# -- parked obligations ---------------------------------------------------------------------------
 
 
 async def list_parked(

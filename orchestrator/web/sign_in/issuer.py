@@ -85,8 +85,8 @@ class Metadata:
             "timeout": _TIMEOUT_S,
             "trust_env": False,
             "follow_redirects": False,
-            **({} if self._proxy is None else {"proxy": self._proxy}),
-            **({} if self._transport is None else {"transport": self._transport}),
+            "proxy": self._proxy,
+            "transport": self._transport,
         }
 
     async def current(self) -> IssuerMetadata:
