@@ -104,9 +104,7 @@ class _Runs:
             async for event in self._events(run):
                 yield encoder.encode(event).encode()
 
-        return opened_stream(
-            encoded(), service=self._service, request=request, person=person, most_s=math.inf
-        )
+        return opened_stream(encoded(), self._service, request, person, most_s=math.inf)
 
     async def _begun(self, asked: core.RunAgentInput, person: Person) -> _Run:
         of_user = (one for one in reversed(asked.messages) if isinstance(one, core.UserMessage))

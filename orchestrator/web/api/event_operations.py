@@ -114,18 +114,11 @@ async def _listed(events: AsyncGenerator[AnyEvent, None], after: str | None) -> 
 
 
 def _streamed(call: Call[Any, Any], events: AsyncGenerator[ServerSentEvent, None]) -> Response:
-    async def with_problems() -> AsyncGenerator[ServerSentEvent, None]:
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    yield event
-        except OrchestratorError as error:  # it is the last event
-            content = problem_of(error).problem.model_dump_json(exclude_defaults=True)
-            yield ServerSentEvent(data=content, event="problem")
+    def problem(error: OrchestratorError) -> ServerSentEvent:
+        content = problem_of(error).problem.model_dump_json(exclude_defaults=True)
+        return ServerSentEvent(data=content, event="problem")
 
-    return opened_stream(
-        with_problems(), service=call.service, request=call.request, person=call.person
-    )
+    return opened_stream(events, call.service, call.request, call.person, on_error=problem)
 
 
 async def _sent(

@@ -119,18 +119,14 @@ def _event(kind: str) -> ServerSentEvent:
 
 
 def _stream(visit: Visit, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
-    async def until_away() -> AsyncGenerator[ServerSentEvent, None]:
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    yield event
-        except OrchestratorError as away:  # the browser opens the stream again
-            _log.warning("an open page is not updated now: %s", away)
+    def on_error(away: OrchestratorError) -> None:  # the browser opens the stream again
+        _log.warning("an open page is not updated now: %s", away)
 
     return opened_stream(
-        until_away(),
-        service=visit.service,
-        request=visit.request,
-        person=visit.person,
+        events,
+        visit.service,
+        visit.request,
+        visit.person,
+        on_error=on_error,
         headers=SECURITY_HEADERS,
     )

@@ -11,8 +11,6 @@ from orchestrator.client.mission_list import STATUSES
 from orchestrator.client.mission_pages import MissionFilter
 from orchestrator.core import errors
 from orchestrator.core.budget import Money, left_of
-from orchestrator.core.record import Record
-from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.open_waits import WaitKind
 from orchestrator.messages.receipts import reference_of
 from orchestrator.web import actions, sight
@@ -73,6 +71,15 @@ def _mission_page(
             status=status,
         )
     is_over = result.finished_at is not None
+    bar, budget = None, result.budget
+    if budget is not None and budget.amount > 0:
+        spent = result.spend.by_currency.get(budget.currency, Decimal(0))
+        bar = {
+            "spent": Money(amount=spent, currency=budget.currency),
+            "budget": budget,
+            "left": left_of(budget, result.spend),
+            "share": min(100, int(spent * 100 / budget.amount)),
+        }
     return visit.page(
         "mission.html",
         status=status,
@@ -80,7 +87,7 @@ def _mission_page(
         found=found,
         result=result,
         waiting=found.waits,
-        bar=money_bar(result),
+        bar=bar,
         timeline=timeline_of(result, found.waits, now=datetime.now(UTC)),
         references={o.obligation_id: reference_of(o) for o in result.ledger.obligations},
         is_over=is_over,
@@ -102,27 +109,3 @@ async def change_mission(visit: Visit) -> Response:
         problem = "The mission was over before it could be cancelled; nothing was done."
         return _mission_page(visit, found, HTTPStatus.CONFLICT, problem)
     return to("missions", mission_id)
-
-
-class MoneyBar(Record):
-    """The figures of the bar; spending in other currencies stands next to it in words."""
-
-    spent: Money
-    budget: Money
-    left: Money
-    share: int
-    """Percent of the budget, at most 100."""
-
-
-def money_bar(result: MissionResult) -> MoneyBar | None:
-    """Return the bar of a mission; None if it has no budget, or one of nothing."""
-    budget = result.budget
-    if budget is None or budget.amount <= 0:
-        return None
-    amount = result.spend.by_currency.get(budget.currency, Decimal(0))
-    return MoneyBar(
-        spent=Money(amount=amount, currency=budget.currency),
-        budget=budget,
-        left=left_of(budget, result.spend),
-        share=min(100, int(amount * 100 / budget.amount)),
-    )

@@ -50,9 +50,9 @@ class Visit:
         """Return a part of the path."""
         return str(self.request.path_params[name])
 
-    def asked(self, name: str, default: str = "") -> str:
+    def asked(self, name: str) -> str:
         """Return a parameter of the query, without blanks around it."""
-        return self.request.query_params.get(name, default).strip()
+        return self.request.query_params.get(name, "").strip()
 
     def sent(self, name: str) -> str:
         r"""Return a field of the form, with line ends as `\n`; empty if it is missing."""

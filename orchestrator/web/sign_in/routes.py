@@ -19,7 +19,6 @@ from orchestrator.web.sign_in.identity import Clock, session_of, utc_now
 from orchestrator.web.sign_in.issuer import CALLBACK, SIGNED_OUT, Issuer, refused
 from orchestrator.web.sign_in.notice_page import (
     SIGN_IN,
-    form_page,
     local_path,
     notice_page,
     refusal_response,
@@ -115,13 +114,8 @@ class SignInPages:
         """Show the button that signs out: a link of another site must not do it."""
         if session_of(request) is None:
             return await self.signed_out(request)
-        return form_page(
-            "Sign out",
-            "This ends your session in this browser.",
-            action=SIGN_OUT,
-            label="Sign out",
-            token=csrf_token(request),
-        )
+        name, detail = "Sign out", "This ends your session in this browser."
+        return notice_page(name, detail, link=SIGN_OUT, label=name, token=csrf_token(request))
 
     async def sign_out(self, request: Request) -> Response:
         """End the session here, and lead on to the end of that at the issuer."""

@@ -122,12 +122,9 @@ async def test_a_place_is_taken_for_each_stream_of_a_person_and_given_back() -> 
     async def source() -> AsyncGenerator[bytes, None]:
         yield b"first"
 
-    streams = [
-        opened_stream(source(), service=inbox, request=REQUEST, person=one)
-        for one in (ANA, bo, ANA)
-    ]
+    streams = [opened_stream(source(), inbox, REQUEST, one) for one in (ANA, bo, ANA)]
     with pytest.raises(ProblemError):
-        opened_stream(source(), service=inbox, request=REQUEST, person=ANA)
+        opened_stream(source(), inbox, REQUEST, ANA)
     assert inbox.streams == {ANA.subject: 2, bo.subject: 1}
 
     async def gone() -> Message:
