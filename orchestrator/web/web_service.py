@@ -30,12 +30,7 @@ class DecisionSigner(Protocol):
     def sign(
         self, decision: Decision, *, digest: str, person: Person, card: ConfirmationCard
     ) -> Decision:
-        """Return the decision with a signature that names the person.
-
-        Raises:
-            ProblemError: nothing proves the person well enough to sign for them.
-            SignInTooOld: the card requires a fresher sign-in.
-        """
+        """Return the decision with a signature that names the person, or raise what they lack."""
         ...
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Final, get_args
+from typing import get_args
 
 from pydantic import ValidationError
 from starlette.responses import Response
@@ -32,18 +32,11 @@ from orchestrator.web.pages.argument_form import (
     changeable_inputs,
     read_arguments,
 )
-from orchestrator.web.pages.page import Visit, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import notice_of
 from orchestrator.web.sign_in.notice_page import sign_in_address
-
-_LOOKS: Final = 20
-_LOOK_S: Final = 0.1
-_CHANGED: Final = (
-    "The card has changed since you opened it, so nothing was decided. Read it again: this is the "
-    "card as it is now."
-)
 
 
 class CardPage:
@@ -63,11 +56,20 @@ class CardPage:
     async def decide(self, visit: Visit) -> Response:
         """Send the decision of a form, if the card is still the one that the form showed."""
         try:
-            card = await self._card(visit)
+            return await self._decided(visit)
         except errors.CardUnknown:
-            return await self._too_late(visit)
+            late = "The card was closed before your decision arrived: yours did not count."
+            wanted = visit.part("confirmation_id")
+            return await decided_card(visit, wanted, notice=late, status=HTTPStatus.CONFLICT)
+
+    async def _decided(self, visit: Visit) -> Response:
+        card = await self._card(visit)
         if visit.sent("digest") != card.digest:
-            return await self._shown(visit, card, HTTPStatus.CONFLICT, problem=_CHANGED)
+            changed = (
+                "The card has changed since you opened it, so nothing was decided. Read it again: "
+                "this is the card as it is now."
+            )
+            return await self._shown(visit, card, HTTPStatus.CONFLICT, problem=changed)
         read: ReadForm | None = None
         is_mission = await sight.is_mission(visit.service, card.mission_id)
         try:
@@ -82,50 +84,34 @@ class CardPage:
                 decision: Decision = Amend(confirmation_id=card.confirmation_id, changes=changes)
             else:
                 decision = _decision_of(visit, card)
-            receipt = await actions.decide(
-                visit.service, visit.person, decision, read=visit.sent("digest")
-            )
+            receipt = await actions.decide(visit.service, visit.person, decision, read=card.digest)
         except errors.CardUnknown:
-            return await self._too_late(visit)
+            raise
         except (errors.ConfirmationError, ProblemError) as refused:
-            return await self._refused(visit, refused, read)
+            again = ""  # the policy may require a fresh sign-in
+            if isinstance(refused, errors.SignInTooOld):
+                again = sign_in_address(visit.request.url.path, max_age_s=refused.max_age_s)
+            status, why = refused_with(refused), str(refused)
+            now = await self._card(visit)
+            return await self._shown(visit, now, status, problem=why, read=read, sign_in=again)
         await self._closed(visit, card)
         if receipt.card is None and not is_mission:
             return to(approved=1) if isinstance(decision, Approve) else to()
         if isinstance(decision, Reject) and decision.then == "rollback":
             return to("missions", card.mission_id)
         following = receipt.card.confirmation_id if receipt.card else card.confirmation_id
-        changed = {"amended": 1} if isinstance(decision, Amend) else {}
-        return to("cards", following, **changed)
+        return to("cards", following, **({"amended": 1} if isinstance(decision, Amend) else {}))
 
     async def _closed(self, visit: Visit, card: ConfirmationCard) -> None:
         """Wait a moment until the lists show the decision, so that its person sees it too."""
-        for _ in range(_LOOKS):
+        for _ in range(20):
             try:
                 now = await self._card(visit)
             except (errors.CardUnknown, errors.ServiceUnavailable):
                 return
             if (now.digest, now.approved_by) != (card.digest, card.approved_by):
                 return
-            await asyncio.sleep(_LOOK_S)
-
-    async def _too_late(self, visit: Visit) -> Response:
-        late = "The card was closed before your decision arrived: yours did not count."
-        wanted = visit.part("confirmation_id")
-        return await decided_card(visit, wanted, notice=late, status=HTTPStatus.CONFLICT)
-
-    async def _refused(
-        self, visit: Visit, refused: errors.ConfirmationError | ProblemError, read: ReadForm | None
-    ) -> Response:
-        try:
-            card = await self._card(visit)
-        except errors.CardUnknown:
-            return await self._too_late(visit)
-        again = ""  # the policy may require a fresh sign-in
-        if isinstance(refused, errors.SignInTooOld):
-            again = sign_in_address(visit.request.url.path, max_age_s=refused.max_age_s)
-        status, problem = refused_with(refused), str(refused)
-        return await self._shown(visit, card, status, problem=problem, read=read, sign_in=again)
+            await asyncio.sleep(0.1)
 
     async def _card(self, visit: Visit) -> ConfirmationCard:
         wanted = visit.part("confirmation_id")
@@ -199,16 +185,12 @@ def _decision_of(visit: Visit, card: ConfirmationCard) -> Decision:
     raise ProblemError(HTTPStatus.BAD_REQUEST, "The form names no decision that can be made here.")
 
 
-def _nothing_decided(why: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was decided: {why}.")
-
-
 def _text(visit: Visit, name: str, missing: str) -> str:
     text = visit.sent(name).strip()
     if not text:
-        raise _nothing_decided(missing)
+        raise refused_form(f"Nothing was decided: {missing}.")
     if len(text) > MOST_TEXT:
-        raise _nothing_decided(f"at most {MOST_TEXT:,} characters are taken")
+        raise refused_form(f"Nothing was decided: at most {MOST_TEXT:,} characters are taken.")
     return text
 
 
@@ -217,7 +199,7 @@ def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
     if not visit.sent("again"):
         return None
     if card.again is None:
-        raise _nothing_decided("the policy permits no rule with this card")
+        raise refused_form("Nothing was decided: the policy permits no rule with this card.")
     try:
         amount = visit.sent("again_amount").strip().replace(",", "")
         limit = Money.model_validate({"amount": amount, "currency": card.again.max_amount.currency})
@@ -225,7 +207,7 @@ def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
         until = datetime.now(UTC) + timedelta(hours=hours)
     except (ValidationError, ValueError, OverflowError):
         why = "a rule takes an amount such as 100, and a number of hours"
-        raise _nothing_decided(why) from None
+        raise refused_form(f"Nothing was decided: {why}.") from None
     allowed = set(card.again.choices(card.arguments))
     differs = [str(name) for name in visit.form.getlist("again_differs") if name in allowed]
     return SameAgain(up_to=limit, until=until, may_differ=tuple(differs))

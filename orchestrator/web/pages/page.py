@@ -142,6 +142,11 @@ def refused_with(error: ProblemError | OrchestratorError) -> HTTPStatus:
     return status_of(error)
 
 
+def refused_form(detail: str) -> ProblemError:
+    """Return the problem of a form with a field that cannot be used."""
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+
+
 def error_page(
     request: Request, person: Person | None, status: HTTPStatus, detail: str
 ) -> Response:

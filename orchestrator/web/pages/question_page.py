@@ -14,7 +14,7 @@ from orchestrator.messages.leg import Question
 from orchestrator.messages.question_field import DECLINED, QuestionField
 from orchestrator.web import actions, sight
 from orchestrator.web.pages.argument_form import ArgumentField, argument_fields, read_arguments
-from orchestrator.web.pages.page import Visit, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
 
@@ -106,9 +106,7 @@ class QuestionPage:
         shown, schemas = await self._hold_fields(question, hold)
         read = read_arguments(shown, schemas, visit.sent_or_none)
         if read.problems:
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was sent: {'; '.join(read.problems)}."
-            )
+            raise refused_form(f"Nothing was sent: {'; '.join(read.problems)}.")
         if read.changes:
             values[ARGUMENTS] = read.changes
         for name in (HINT, LIMIT):
@@ -158,7 +156,5 @@ def read_answer(question: Question, visit: Visit) -> dict[str, JsonValue]:
         elif text:
             values[one.name] = text
         elif not one.is_optional:
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was sent: {one.label} needs an answer."
-            )
+            raise refused_form(f"Nothing was sent: {one.label} needs an answer.")
     return values

@@ -18,7 +18,7 @@ from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text,
 from orchestrator.planning.models import WorkflowSource
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, refused_with, to
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 
@@ -81,10 +81,6 @@ async def _follow_up(visit: Visit, named: str) -> FollowUp | None:
     return found
 
 
-def _unread(detail: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-
-
 def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionRequest:
     """Return the request that a form asks for; ProblemError: a field cannot be read."""
     budget, workflow = None, None
@@ -93,7 +89,7 @@ def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionR
         try:
             budget = Money.model_validate({"amount": amount, "currency": currency})
         except ValidationError:
-            raise _unread(
+            raise refused_form(
                 "budget: give an amount such as 900 or 120.50, and a currency such as EUR"
             ) from None
     if typed["workflow"]:
@@ -113,24 +109,24 @@ def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionR
         )
     except ValidationError as error:
         (first, *_) = error.errors(include_input=False, include_url=False)
-        raise _unread(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise refused_form(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     check_currencies(request)
     return request
 
 
 def _inputs(text: str) -> JsonObject:
     if len(text) > 20_000:
-        raise _unread("inputs: the text is too long")
+        raise refused_form("inputs: the text is too long")
     if text.startswith("{"):
         try:
             return dict(json.loads(text))
         except (ValueError, RecursionError):
-            raise _unread("inputs: this is no JSON object") from None
+            raise refused_form("inputs: this is no JSON object") from None
     inputs: JsonObject = {}
     for line in filter(str.strip, text.splitlines()):
         name, _, value = (part.strip() for part in line.partition(":"))
         if not name or not value:
-            raise _unread("inputs: write one on each line, as name: value")
+            raise refused_form("inputs: write one on each line, as name: value")
         inputs[name] = value
     return inputs
 

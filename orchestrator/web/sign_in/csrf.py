@@ -40,12 +40,9 @@ def csrf_token(connection: HTTPConnection) -> str:
 class CsrfProtection:
     """ASGI middleware that refuses requests which another site may have caused.
 
-    Args:
-        app: the app to wrap.
-        secret: the key of the tokens, the same in each process of the service.
-        session_of: returns the session that the browser proves by itself, `LOOPBACK` for the
-            local user, or '' if it proves nobody.
-        origin: of this service's pages; '' for that of the request, whose host was checked.
+    Each process of the service has the same secret. `session_of` returns the session that the
+    browser proves by itself, `LOOPBACK` for the local user, or '' if it proves nobody. The origin
+    is that of this service's pages; '' for that of the request, whose host was checked.
     """
 
     def __init__(
@@ -105,10 +102,7 @@ class CsrfProtection:
 def check_origin(request: Request, own: str, *, is_stated: bool = False) -> None:
     """Refuse what a page of another site makes a browser send, by a ProblemError.
 
-    Args:
-        request: the request.
-        own: origin of this service's pages; '' for that of the request, whose host was checked.
-        is_stated: True if a request that states no origin is refused too.
+    The own origin is as of `CsrfProtection`; if it `is_stated`, a request has to state one.
     """
     site, origin = (request.headers.get(name) for name in _BY_BROWSERS)
     if site is None and origin is None and not is_stated:

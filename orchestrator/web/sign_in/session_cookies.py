@@ -45,13 +45,9 @@ class SignInUnderWay(Record):
 
 
 class Sessions:
-    """Writes and reads the cookies of sessions.
+    """Writes and reads the cookies of sessions, which end after a lifetime or an idle time.
 
-    Args:
-        keys: the first signs, each is accepted.
-        lifetime: the longest time of a session.
-        idle: the longest time between two requests.
-        is_https: True if browsers send the cookie over https only.
+    The first key signs, each is accepted. With https browsers send cookies over https only.
 
     Raises:
         UsageError: there is no key, or one is too short to be secret.
@@ -77,10 +73,8 @@ class Sessions:
         self._idle = idle
         self._is_https = is_https
         prefix = "__Host-" if is_https else ""  # no other host can set a cookie of such a name
-        self.cookie, self.sign_in_cookie = (
-            f"{prefix}orchestrator_session",
-            f"{prefix}orchestrator_sign_in",
-        )
+        self.cookie = f"{prefix}orchestrator_session"
+        self.sign_in_cookie = f"{prefix}orchestrator_sign_in"
 
     def begin(
         self,
