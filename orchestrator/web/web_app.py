@@ -27,14 +27,25 @@ def create_app(service: Service) -> Starlette:
         yield
         await service.feed.close()
 
+    of_extras: list[BaseRoute] = []
+    if service.slack is not None:
+        from orchestrator.web.notices.slack_interactions import slack_routes
+
+        of_extras += slack_routes(service, service.slack)
+    try:
+        from orchestrator.web.ag_ui.runs import ag_ui_routes
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not missing.name.startswith("ag_ui"):
+            raise
+    else:
+        of_extras += ag_ui_routes(service)
     app = Starlette(
         routes=[
             *health_routes(service),
             Route("/openapi.json", document_endpoint(service)),
             Mount(PREFIX, app=create_api(service)),
             *service.door.routes,
-            *_slack_routes(service),
-            *_ag_ui_routes(service),
+            *of_extras,
             *pages.routes(service),
         ],
         middleware=service.door.middleware,
@@ -54,21 +65,3 @@ async def _on_no_route(request: Request, error: Exception) -> Response:
     answer = error_page(request, None, status, "There is no such page.")
     answer.headers.update(error.headers or {})
     return answer
-
-
-def _slack_routes(service: Service) -> list[BaseRoute]:
-    if service.slack is None:
-        return []
-    from orchestrator.web.notices.slack_interactions import slack_routes  # an extra
-
-    return [*slack_routes(service, service.slack)]
-
-
-def _ag_ui_routes(service: Service) -> list[BaseRoute]:
-    try:
-        from orchestrator.web.ag_ui.runs import ag_ui_routes
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not missing.name.startswith("ag_ui"):
-            raise
-        return []  # without the extra ag-ui
-    return [*ag_ui_routes(service)]

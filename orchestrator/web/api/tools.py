@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 from pydantic import Field
@@ -11,11 +9,13 @@ from pydantic import Field
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.source import file_versions
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.read_once import Recent
 from orchestrator.core.record import Record
 from orchestrator.runtime.defaults import list_mcp_servers
 from orchestrator.settings import Settings
 from orchestrator.web.api_operations import Call, Operations
 
+_catalogs: Final[Recent[object, Catalog]] = Recent(2)
 api: Final = Operations("tools")
 
 
@@ -67,21 +67,11 @@ async def catalog_of(settings: Settings) -> Catalog:
     def read() -> Catalog:
         mcp = settings.mcp
         files = file_versions([*settings.specs, *settings.overlays, *([mcp] if mcp else [])])
-        listed = int(time.monotonic() // 60) if mcp is not None else 0
-        return _compiled(_Sources(settings, files, listed))
+        sources = (files, int(time.monotonic() // 60) if mcp is not None else 0)
+        if (known := _catalogs.get(sources)) is not None:
+            return known
+        servers = list_mcp_servers(settings)
+        made = Catalog.load(*settings.specs, overlays=settings.overlays, mcp=servers)
+        return _catalogs.put(sources, made)
 
     return await asyncio.to_thread(read)
-
-
-@dataclass(frozen=True)
-class _Sources:
-    settings: Settings = field(compare=False)
-    files: tuple[tuple[str, int, int], ...]
-    listed: int
-    """The minute in which MCP servers are listed; 0 without any."""
-
-
-@lru_cache(maxsize=2)
-def _compiled(sources: _Sources) -> Catalog:
-    settings = sources.settings
-    return Catalog.load(*settings.specs, overlays=settings.overlays, mcp=list_mcp_servers(settings))

@@ -70,9 +70,13 @@ class ReadForm(Record):
 
 def changeable_inputs(card: ConfirmationCard, schemas: Mapping[str, JsonObject]) -> list[str]:
     """Return the names of arguments that a person may amend, without generated references."""
-    ours = f"{card.mission_id}.{card.leg_id}."
-    made = {n for n, v in card.arguments.items() if isinstance(v, str) and v.startswith(ours)}
     named = card.inputs if card.inputs is not None else (*card.arguments, *schemas)
+    return without_ours(card.arguments, named, f"{card.mission_id}.{card.leg_id}.")
+
+
+def without_ours(arguments: JsonObject, named: Iterable[str], ours: str) -> list[str]:
+    """Return names of arguments without those whose values are references that begin so."""
+    made = {n for n, v in arguments.items() if isinstance(v, str) and v.startswith(ours)}
     return [name for name in dict.fromkeys(named) if name not in made]
 
 
@@ -210,20 +214,16 @@ def _value(one: ArgumentField, text: str, schema: JsonObject | None) -> JsonValu
     elif len(text) > 100_000:
         raise _Unread("the text is too long")
     else:
-        value = _json_value(text, is_number=one.widget == "number")
+        try:
+            value = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+            is_number = one.widget == "number"
+            wanted = "a number, such as 2 or 12.50" if is_number else f"JSON{place}"
+            raise _Unread(f"it is not {wanted}") from None
     problems = [] if schema is None else field_problems({one.label: schema}, {one.label: value})
     if problems:
         raise _Unread("; ".join(p.removeprefix(one.label).lstrip(": ") for p in problems))
-    return value
-
-
-def _json_value(text: str, *, is_number: bool) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        wanted = "a number, such as 2 or 12.50" if is_number else f"JSON{place}"
-        raise _Unread(f"it is not {wanted}") from None
     return value
 
 

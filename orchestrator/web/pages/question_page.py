@@ -11,9 +11,14 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.hold import ARGUMENTS, DECISION, HINT, LIMIT, Hold, choices_of
 from orchestrator.messages.leg import Question
-from orchestrator.messages.question_field import DECLINED, QuestionField
+from orchestrator.messages.question_field import DECLINED
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.argument_form import ArgumentField, argument_fields, read_arguments
+from orchestrator.web.pages.argument_form import (
+    ArgumentField,
+    argument_fields,
+    read_arguments,
+    without_ours,
+)
 from orchestrator.web.pages.page import Visit, refused_form, refused_with, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError
@@ -70,9 +75,7 @@ class QuestionPage:
             "typed": {name: visit.sent(name) for name in visit.form},
         }
         if question.hold is None:
-            return visit.page(
-                "question.html", status=status, asks=shown_fields(question.asks), **common
-            )
+            return visit.page("question.html", status=status, asks=question.asks, **common)
         if fields is None:
             fields = (await self._hold_fields(question, question.hold))[0]
         choices = choices_of(question.hold)
@@ -87,10 +90,8 @@ class QuestionPage:
         if hold.failed is None or hold.no_repair:
             return (), {}
         schemas = await self._schemas.of(question.mission_id, hold.failed.tool)
-        ours = f"{question.mission_id}."
         given = hold.failed.arguments
-        made = [n for n, v in given.items() if isinstance(v, str) and v.startswith(ours)]
-        named = [name for name in dict.fromkeys((*given, *schemas)) if name not in made]
+        named = without_ours(given, (*given, *schemas), f"{question.mission_id}.")
         return argument_fields(given, schemas, names=named), schemas
 
     async def _decision(
@@ -119,27 +120,6 @@ async def _question(visit: Visit) -> Question:
     return await sight.seen_question(visit.service, visit.person, visit.part("question_id"))
 
 
-class ShownField(QuestionField):
-    """A field of a question with the names of its parts in the form."""
-
-    place: int
-
-    @property
-    def key(self) -> str:
-        """The name of its text."""
-        return f"field.{self.name}"
-
-    @property
-    def choice_key(self) -> str:
-        """The name of its choice."""
-        return f"choice.{self.name}"
-
-
-def shown_fields(asks: tuple[QuestionField, ...]) -> tuple[ShownField, ...]:
-    """Return the fields as the form shows them, in their order."""
-    return tuple(ShownField(**dict(one), place=n) for n, one in enumerate(asks, start=1))
-
-
 def read_answer(question: Question, visit: Visit) -> dict[str, JsonValue]:
     """Return the values of a form: choices as they are, other texts as they were typed.
 
@@ -148,9 +128,9 @@ def read_answer(question: Question, visit: Visit) -> dict[str, JsonValue]:
     if question.server and visit.sent("declined"):
         return {**DECLINED}
     values: dict[str, JsonValue] = {}
-    for one in shown_fields(question.asks):
-        chosen = visit.sent(one.choice_key)
-        text = visit.sent(one.key).strip()
+    for one in question.asks:
+        chosen = visit.sent(f"choice.{one.name}")
+        text = visit.sent(f"field.{one.name}").strip()
         if chosen.isdecimal() and 0 < int(chosen[:6]) <= len(one.choices):
             values[one.name] = one.choices[int(chosen) - 1].value
         elif text:
