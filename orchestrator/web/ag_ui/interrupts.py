@@ -4,21 +4,12 @@ An interrupt of a card carries the card and its digest. The answer repeats the d
 decides on the card that was shown, and on no other.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from ag_ui.core import Interrupt
 from pydantic import Field, TypeAdapter, ValidationError
 
-from orchestrator.confirmation.models import (
-    MOST_TEXT,
-    Amend,
-    Approve,
-    ConfirmationCard,
-    Decision,
-    Reject,
-    Respond,
-    Then,
-)
+from orchestrator.confirmation.models import MOST_TEXT, ConfirmationCard, Decision, Then
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import visible
@@ -37,17 +28,10 @@ class CardAnswer(Record):
 
     def decision_on(self, confirmation_id: str) -> Decision:
         """Return the decision; UsageError: a part that it needs is missing."""
-        named: dict[str, Any] = {"confirmation_id": confirmation_id}
+        named = {"kind": self.decision, "confirmation_id": confirmation_id}
+        parts = {**dict(self), "reason": self.reason or "no reason given", **named}
         try:
-            match self.decision:
-                case "approve":
-                    return Approve(**named, digest=self.digest)
-                case "reject":
-                    return Reject(**named, reason=self.reason or "no reason given", then=self.then)
-                case "respond":
-                    return Respond(**named, text=self.text)
-                case "amend":
-                    return Amend(**named, changes=self.changes)
+            return TypeAdapter[Decision](Decision).validate_python(parts)
         except ValidationError as error:
             raise UsageError(f"{self.decision}: {error.errors()[0]['msg']}") from None
 
