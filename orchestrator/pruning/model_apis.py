@@ -53,7 +53,8 @@ class _ChatCompletions(ModelApi):
         last = messages[-1] if messages else {}
         answered = last.get("role") in ("tool", "function")
         return conversation_of(
-            said=((m.get("role"), text_of(m.get("content"), "text")) for m in messages),
+            messages,
+            "text",
             called=chain.from_iterable(map(_chat_calls, messages)),
             last_error=failure_in(text_of(last.get("content"), "text")) if answered else None,
         )
@@ -108,10 +109,9 @@ class _Responses(ModelApi):
         answer = text_of(last.get("output"), "input_text", "output_text")
         conversation_id = string_in(body, "conversation") or string_in(body, "conversation", "id")
         return conversation_of(
-            said=(
-                (item.get("role"), text_of(item.get("content"), "input_text", "output_text"))
-                for item in items
-            ),
+            items,
+            "input_text",
+            "output_text",
             called=(string_in(i, "name") for i in items if i.get("type") in _RESPONSE_CALLS),
             last_error=failure_in(answer) if last.get("type") in outputs else None,
             instructions=string_in(body, "instructions"),
@@ -169,7 +169,8 @@ class _Messages(ModelApi):
                 is_error = block.get("is_error") is True
                 failures.append((answer or "it failed") if is_error else failure_in(answer))
         return conversation_of(
-            said=((turn.get("role"), text_of(turn.get("content"), "text")) for turn in messages),
+            messages,
+            "text",
             called=(string_in(b, "name") for b in blocks if b.get("type") == "tool_use"),
             last_error=next(filter(None, failures), None),
             instructions=text_of(body.get("system"), "text"),

@@ -3,11 +3,10 @@
 import json
 import re
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import zstandard
 
@@ -65,7 +64,7 @@ class Conversation:
     """The id of an earlier answer that it continues, if the provider stores answers."""
 
 
-class ModelApi(ABC):
+class ModelApi(Protocol):
     """The format of requests to one API and of its answers."""
 
     name: str
@@ -80,15 +79,12 @@ class ModelApi(ABC):
         """Return the name of the member that holds the tools."""
         return "tools"
 
-    @abstractmethod
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Return the tool of an entry of that member."""
 
-    @abstractmethod
     def choice(self, body: Mapping[str, Any]) -> ToolChoice:
         """Return the tools that may be called."""
 
-    @abstractmethod
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         """Return the turns."""
 
@@ -96,11 +92,9 @@ class ModelApi(ABC):
         """Return the tool that finds deferred tools; None without one, or if one is there."""
         return None
 
-    @abstractmethod
     def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield names of the tools that an answer, or an event of a stream, calls."""
 
-    @abstractmethod
     def said(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield the texts of an answer, or of an event of a stream."""
 
@@ -157,13 +151,15 @@ def words_in(text: str) -> frozenset[str]:
 
 
 def conversation_of(
-    said: Iterable[tuple[object, str]],
+    messages: Iterable[Mapping[str, Any]],
+    *kinds: str,
     called: Iterable[str],
     last_error: str | None,
     instructions: str = "",
     follows: str = "",
 ) -> Conversation:
-    """Return a conversation from texts with roles and names of calls, in order."""
+    """Return a conversation from messages with texts of these kinds, and names of calls."""
+    said = [(one.get("role"), text_of(one.get("content"), *kinds)) for one in messages]
     turns = [(role, text) for role, text in said if text.strip()]
     texts = [(role, text) for role, text in turns if role in ("user", "assistant")]
     instructed = (text for role, text in turns if role in ("system", "developer"))

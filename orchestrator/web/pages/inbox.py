@@ -34,11 +34,7 @@ class Paged(Generic[Item]):
     total: int
     first: int
     """The place of its first item in the list, counted from 1; 0 if the list is empty."""
-
-    @property
-    def last(self) -> int:
-        """The place of its last item."""
-        return self.first + len(self.items) - 1 if self.items else 0
+    last: int
 
 
 def paged(items: Sequence[Item], asked: str, *, size: int) -> Paged[Item]:
@@ -48,7 +44,8 @@ def paged(items: Sequence[Item], asked: str, *, size: int) -> Paged[Item]:
     number = min(max(wanted, 1), pages)
     begin = (number - 1) * size
     part = items[begin : begin + size]
-    return Paged(part, number, pages, len(items), begin + 1 if part else 0)
+    first = begin + 1 if part else 0
+    return Paged(part, number, pages, len(items), first, begin + len(part))
 
 
 class Entry(Record):
