@@ -22,12 +22,9 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.confirmation.policy import GROUP_PREFIX, Pattern, fits
 from orchestrator.core.errors import DocumentUnreadable
-from orchestrator.core.secret_names import SecretRef
 from orchestrator.web.people import Role
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
-SESSION_KEY: Final = SecretRef("serve__session_key")
-"""The secret that signs sessions, unless the file names another."""
 _REMEDIES: Final = {
     "missing": "add it",
     "string_type": "write a text",
@@ -92,11 +89,6 @@ class SignInConfig(_Part):
     """The claim with a person's name in policies; `auto`: the e-mail address if the issuer has
     verified it, else `sub`."""
 
-    @property
-    def secret(self) -> SecretRef | None:
-        """The secret of the client."""
-        return None if self.client_secret is None else SecretRef(self.client_secret)
-
     @model_validator(mode="after")
     def _asks_for_identity(self) -> "SignInConfig":
         if "openid" not in self.scopes:
@@ -143,7 +135,7 @@ class SessionConfig(_Part):
     """After it, people sign in again, whatever they do."""
     idle: Wait = timedelta(hours=1)
     """Without a request for so long, people sign in again."""
-    key: SecretName = SESSION_KEY.name
+    key: SecretName = "serve__session_key"
     """The name of the secret that signs sessions: one key of at least 32 characters a line. The
     first signs, each is accepted."""
 

@@ -66,9 +66,9 @@ def with_sign_in(
         idle=config.session.idle,
         is_https=config.url.startswith("https://"),
     )
-    if config.sign_in.secret is not None:
+    if config.sign_in.client_secret is not None:
         try:
-            values.get(config.sign_in.secret.name)
+            values.get(config.sign_in.client_secret)
         except SecretMissing as error:
             raise UsageError(f"sign_in/client_secret: {error}") from error
     issuer = Issuer(

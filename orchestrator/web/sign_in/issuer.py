@@ -5,7 +5,7 @@ import hmac
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import httpx2
 from authlib.integrations.base_client import OAuthError  # type: ignore[import-untyped]
@@ -14,7 +14,7 @@ from authlib.oidc.core import CodeIDToken  # type: ignore[import-untyped]
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
-from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
 
 from orchestrator.adapters.access_tokens import ALGORITHMS, LEEWAY_S, is_secure
 from orchestrator.adapters.secrets import SecretStore
@@ -23,39 +23,33 @@ from orchestrator.web.problem_details import ProblemError
 
 CALLBACK: Final = "/sign-in/callback"
 SIGNED_OUT: Final = "/signed-out"
-_METADATA: Final = "/.well-known/openid-configuration"
 _FRESH_S: Final = 300.0
 _PAUSE_S: Final = 2.0
 """Without a new try after an issuer gave no metadata."""
-_TIMEOUT_S: Final = 5.0
 _MOST_BYTES: Final = 1_000_000
 _Object: Final = TypeAdapter(dict[str, Any])
+
+
+def _secure(url: str) -> str:
+    if not is_secure(url):
+        raise ValueError("an endpoint has to be an https URL")
+    return url
+
+
+Endpoint = Annotated[str, AfterValidator(_secure)]
 
 
 class IssuerMetadata(BaseModel):
     """What this service uses of an issuer's description of itself (OpenID Connect Discovery)."""
 
     issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
-    jwks_uri: str
-    userinfo_endpoint: str | None = None
-    end_session_endpoint: str | None = None
+    authorization_endpoint: Endpoint
+    token_endpoint: Endpoint
+    jwks_uri: Endpoint
+    userinfo_endpoint: Endpoint | None = None
+    end_session_endpoint: Endpoint | None = None
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
     id_token_signing_alg_values_supported: tuple[str, ...] = ("RS256",)
-
-    @field_validator(
-        "authorization_endpoint",
-        "token_endpoint",
-        "jwks_uri",
-        "userinfo_endpoint",
-        "end_session_endpoint",
-    )
-    @classmethod
-    def _is_secure(cls, url: str | None) -> str | None:
-        if url is not None and not is_secure(url):
-            raise ValueError("an endpoint has to be an https URL")
-        return url
 
 
 class Metadata:
@@ -82,7 +76,7 @@ class Metadata:
     def http_options(self) -> dict[str, Any]:
         """The options of HTTP clients that call this issuer."""
         return {
-            "timeout": _TIMEOUT_S,
+            "timeout": 5.0,
             "trust_env": False,
             "follow_redirects": False,
             "proxy": self._proxy,
@@ -129,7 +123,7 @@ class Metadata:
         return body
 
     async def _fetch(self) -> IssuerMetadata:
-        read = await self.get(self.issuer + _METADATA)
+        read = await self.get(f"{self.issuer}/.well-known/openid-configuration")
         try:
             found = IssuerMetadata.model_validate_json(read)
         except ValidationError as error:
@@ -220,23 +214,21 @@ class Issuer:
         try:
             endpoint = (await self._metadata.current()).end_session_endpoint
         except ProblemError:
-            return None
+            endpoint = None
         if endpoint is None:
             return None
-        back = {
-            "client_id": self._config.client_id,
-            "post_logout_redirect_uri": f"{self._url}{SIGNED_OUT}",
-        }
+        here, client_id = f"{self._url}{SIGNED_OUT}", self._config.client_id
+        back = {"client_id": client_id, "post_logout_redirect_uri": here}
         return str(httpx2.URL(endpoint).copy_merge_params(back))
 
     def _client(self, metadata: IssuerMetadata) -> AsyncOAuth2Client:
-        secret = self._config.secret
+        secret = self._config.client_secret
         methods = metadata.token_endpoint_auth_methods_supported
         in_header = "client_secret_basic" in methods or "client_secret_post" not in methods
         method = "client_secret_basic" if in_header else "client_secret_post"
         return AsyncOAuth2Client(
             client_id=self._config.client_id,
-            client_secret=None if secret is None else self._secrets.get(secret.name),
+            client_secret=None if secret is None else self._secrets.get(secret),
             token_endpoint_auth_method="none" if secret is None else method,
             scope=" ".join(self._config.scopes),
             redirect_uri=f"{self._url}{CALLBACK}",
