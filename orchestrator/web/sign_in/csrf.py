@@ -6,6 +6,7 @@ the page's token. A request with a bearer token is exempt: no browser sends one 
 
 import hmac
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
@@ -37,6 +38,7 @@ def csrf_token(connection: HTTPConnection) -> str:
     return str(connection.scope.get("state", {}).get("csrf_token", ""))
 
 
+@dataclass(frozen=True)
 class CsrfProtection:
     """ASGI middleware that refuses requests which another site may have caused.
 
@@ -45,26 +47,18 @@ class CsrfProtection:
     is that of this service's pages; '' for that of the request, whose host was checked.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        secret: bytes,
-        session_of: Callable[[HTTPConnection], str],
-        origin: str = "",
-    ) -> None:
-        self._app = app
-        self._secret = secret
-        self._session_of = session_of
-        self._origin = origin
+    app: ASGIApp
+    secret: bytes = field(repr=False)
+    session_of: Callable[[HTTPConnection], str]
+    origin: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        session = self._session_of(HTTPConnection(scope))
-        made = hmac.new(self._secret, f"csrf {session}".encode(), "sha256").hexdigest()
+        session = self.session_of(HTTPConnection(scope))
+        made = hmac.new(self.secret, f"csrf {session}".encode(), "sha256").hexdigest()
         token = made if session else ""
         scope = {**scope, "state": {**scope.get("state", {}), "csrf_token": token}}
         request = Request(scope, receive)
@@ -74,12 +68,12 @@ class CsrfProtection:
             except ProblemError as refusal:
                 await refusal_response(request, refusal)(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
     async def _checked(self, request: Request, session: str, token: str) -> Receive:
         """Return how the app receives the body of a request that is not forged, else refuse it."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        check_origin(request, self._origin, is_stated=session != LOOPBACK)
+        check_origin(request, self.origin, is_stated=session != LOOPBACK)
         # Another site needs this service's consent to send JSON, or other methods than POST.
         is_of_browser = any(name in request.headers for name in _BY_BROWSERS)
         is_simple = kind in _FORMS or (not kind and is_of_browser and request.method == "POST")

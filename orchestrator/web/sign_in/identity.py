@@ -61,39 +61,40 @@ def checked_again(connection: HTTPConnection) -> HTTPConnection:
     return HTTPConnection({**connection.scope, _KEPT: presented})
 
 
+@dataclass(frozen=True)
 class SessionCookies:
     """ASGI middleware that reads a session's cookie, and renews it while the session is used."""
 
-    def __init__(self, app: ASGIApp, *, sessions: Sessions, now: Clock = utc_now) -> None:
-        self._app = app
-        self._sessions = sessions
-        self._now = now
+    app: ASGIApp
+    sessions: Sessions
+    now: Clock = utc_now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its session."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        text = HTTPConnection(scope).cookies.get(self._sessions.cookie, "")
+        text = HTTPConnection(scope).cookies.get(self.sessions.cookie, "")
 
         def read() -> Session | None:
-            return self._sessions.read(text, now=self._now()) if text else None
+            return self.sessions.read(text, now=self.now()) if text else None
 
         session = read()
         presented = None if session is None else _Presented(session, lambda: read() is not None)
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start" and presented and presented.person:
-                headers, cookie = MutableHeaders(scope=message), f"{self._sessions.cookie}="
-                used = self._sessions.used_now(presented.session, now=self._now())
+                headers, cookie = MutableHeaders(scope=message), f"{self.sessions.cookie}="
+                used = self.sessions.used_now(presented.session, now=self.now())
                 is_set = any(one.startswith(cookie) for one in headers.getlist("set-cookie"))
                 if used is not None and not is_set:
-                    headers.append("set-cookie", self._sessions.set_session(used))
+                    headers.append("set-cookie", self.sessions.set_session(used))
             await send(message)
 
-        await self._app({**scope, _KEPT: presented}, receive, sent)
+        await self.app({**scope, _KEPT: presented}, receive, sent)
 
 
+@dataclass(frozen=True)
 class BearerTokens:
     """Proves machines and people by tokens in the Authorization header.
 
@@ -101,18 +102,10 @@ class BearerTokens:
     are those of the configuration.
     """
 
-    def __init__(
-        self,
-        tokens: SqlApiTokens,
-        *,
-        machines: Sequence[tuple[MachineConfig, AccessTokens]] = (),
-        config: ServeConfig | None = None,
-        now: Clock = utc_now,
-    ) -> None:
-        self._tokens = tokens
-        self._machines = tuple(machines)
-        self._config = config
-        self._now = now
+    tokens: SqlApiTokens
+    machines: Sequence[tuple[MachineConfig, AccessTokens]] = ()
+    config: ServeConfig | None = None
+    now: Clock = utc_now
 
     async def person_of(self, connection: HTTPConnection) -> Person:
         """Return the person of a request with a bearer token.
@@ -121,7 +114,7 @@ class BearerTokens:
         """
         text = connection.headers["authorization"].partition(" ")[2].strip()
         if text.startswith(TOKEN_PREFIX):
-            token = await asyncio.to_thread(self._tokens.find, text, now=self._now())
+            token = await asyncio.to_thread(self.tokens.find, text, now=self.now())
             if token is not None:
                 return Person(
                     subject=token.subject,
@@ -140,9 +133,9 @@ class BearerTokens:
         )
 
     async def _of_machine(self, text: str) -> Person | None:
-        if self._config is None:
+        if self.config is None:
             return None
-        for machine, tokens in self._machines:
+        for machine, tokens in self.machines:
             claims = await tokens.claims_of(text)
             if claims is None:
                 continue
@@ -150,7 +143,7 @@ class BearerTokens:
             if not subject:
                 return None
             groups = groups_of(claims, machine.groups_claim)
-            roles, sees_all = self._config.standing_of(subject, groups)
+            roles, sees_all = self.config.standing_of(subject, groups)
             return Person(
                 subject=subject,
                 issuer=machine.issuer,
@@ -172,13 +165,13 @@ def token_bearer(bearer: BearerTokens) -> Identify:
     return identify
 
 
+@dataclass(frozen=True)
 class SignedIn:
     """Identifies requests by bearer tokens, or by the sessions of people who have signed in."""
 
-    def __init__(self, config: ServeConfig, bearer: BearerTokens, sign_outs: SqlSignOuts) -> None:
-        self._config = config
-        self._bearer = bearer
-        self._sign_outs = sign_outs
+    config: ServeConfig
+    bearer: BearerTokens
+    sign_outs: SqlSignOuts
 
     async def __call__(self, connection: HTTPConnection) -> Person | None:
         """Return the person of a request; None if nothing proves one.
@@ -186,20 +179,20 @@ class SignedIn:
         A cookie next to a bearer token does not count, even if the token is not valid.
         """
         if has_bearer(connection):
-            return await self._bearer.person_of(connection)
+            return await self.bearer.person_of(connection)
         presented: _Presented | None = connection.scope.get(_KEPT)
         if presented is None:
             return None
         session = presented.session
-        if presented.is_checked or session.issuer != self._config.sign_in.issuer:
+        if presented.is_checked or session.issuer != self.config.sign_in.issuer:
             return presented.person
         presented.is_checked = True
         begun_at = datetime.fromtimestamp(session.begun, UTC)
-        ended = self._sign_outs.has_ended
+        ended = self.sign_outs.has_ended
         if not await asyncio.to_thread(
             ended, session.session_id, session.subject, begun_at=begun_at
         ):
-            roles, sees_all = self._config.standing_of(session.subject, session.groups)
+            roles, sees_all = self.config.standing_of(session.subject, session.groups)
             presented.person = Person(
                 subject=session.subject,
                 name=session.name,

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -133,30 +134,22 @@ class Metadata:
         return found
 
 
+@dataclass(frozen=True)
 class Issuer:
     """Sends people to the issuer, and checks what they bring back to the `url` of this service.
 
     The key derives nonce and code verifier from the state, so that no cookie has them.
     """
 
-    def __init__(
-        self,
-        config: SignInConfig,
-        metadata: Metadata,
-        *,
-        url: str,
-        secrets: SecretStore,
-        key: bytes,
-    ) -> None:
-        self._config = config
-        self._metadata = metadata
-        self._url = url
-        self._secrets = secrets
-        self._key = key
+    config: SignInConfig
+    metadata: Metadata
+    url: str
+    secrets: SecretStore
+    key: bytes = field(repr=False)
 
     async def sign_in_url(self, state: str, *, max_age: int | None) -> str:
         """Return the address at the issuer where a person signs in."""
-        metadata = await self._metadata.current()
+        metadata = await self.metadata.current()
         fresh = {} if max_age is None else {"max_age": max_age, "prompt": "login"}
         async with self._client(metadata) as client:
             url, _ = client.create_authorization_url(
@@ -177,7 +170,7 @@ class Issuer:
             auth_after: the person has to have proved who they are since then, in seconds since
                 1970; None for at any time.
         """
-        metadata = await self._metadata.current()
+        metadata = await self.metadata.current()
         async with self._client(metadata) as client:
             try:
                 token = await client.fetch_token(
@@ -197,12 +190,12 @@ class Issuer:
         ):
             raise refused("the issuer did not ask the person to sign in again")
         # Some claims an issuer gives at its user info endpoint alone.
-        wanted = (self._config.groups_claim, "email")
+        wanted = (self.config.groups_claim, "email")
         endpoint, access = metadata.userinfo_endpoint, token.get("access_token")
         if endpoint is None or not access or all(name in claims for name in wanted):
             return claims
         try:
-            more = _Object.validate_json(await self._metadata.get(endpoint, bearer=str(access)))
+            more = _Object.validate_json(await self.metadata.get(endpoint, bearer=str(access)))
         except ValidationError as error:
             raise unavailable("its user info cannot be read") from error
         if more.get("sub") != claims["sub"]:
@@ -212,28 +205,28 @@ class Issuer:
     async def end_session_url(self) -> str | None:
         """Return the address at the issuer that ends a person's session there; None without one."""
         try:
-            endpoint = (await self._metadata.current()).end_session_endpoint
+            endpoint = (await self.metadata.current()).end_session_endpoint
         except ProblemError:
             endpoint = None
         if endpoint is None:
             return None
-        here, client_id = f"{self._url}{SIGNED_OUT}", self._config.client_id
+        here, client_id = f"{self.url}{SIGNED_OUT}", self.config.client_id
         back = {"client_id": client_id, "post_logout_redirect_uri": here}
         return str(httpx2.URL(endpoint).copy_merge_params(back))
 
     def _client(self, metadata: IssuerMetadata) -> AsyncOAuth2Client:
-        secret = self._config.client_secret
+        secret = self.config.client_secret
         methods = metadata.token_endpoint_auth_methods_supported
         in_header = "client_secret_basic" in methods or "client_secret_post" not in methods
         method = "client_secret_basic" if in_header else "client_secret_post"
         return AsyncOAuth2Client(
-            client_id=self._config.client_id,
-            client_secret=None if secret is None else self._secrets.get(secret),
+            client_id=self.config.client_id,
+            client_secret=None if secret is None else self.secrets.get(secret),
             token_endpoint_auth_method="none" if secret is None else method,
-            scope=" ".join(self._config.scopes),
-            redirect_uri=f"{self._url}{CALLBACK}",
+            scope=" ".join(self.config.scopes),
+            redirect_uri=f"{self.url}{CALLBACK}",
             code_challenge_method="S256",
-            **self._metadata.http_options,
+            **self.metadata.http_options,
         )
 
     async def _checked(
@@ -242,7 +235,7 @@ class Issuer:
         """Return the claims of an ID token after checking all of it."""
         stated = metadata.id_token_signing_alg_values_supported
         algorithms = [one for one in ALGORITHMS if one in stated]
-        keys = await self._metadata.keys()
+        keys = await self.metadata.keys()
         try:
             decoded = jwt.decode(
                 str(token["id_token"]),
@@ -254,11 +247,11 @@ class Issuer:
                 decoded.header,
                 {
                     "iss": {"essential": True, "value": metadata.issuer},
-                    "aud": {"essential": True, "value": self._config.client_id},
+                    "aud": {"essential": True, "value": self.config.client_id},
                 },
                 {
                     "nonce": self._derived("nonce", state),
-                    "client_id": self._config.client_id,
+                    "client_id": self.config.client_id,
                     "access_token": token.get("access_token"),
                 },
             ).validate(leeway=LEEWAY_S)
@@ -267,7 +260,7 @@ class Issuer:
         return dict(decoded.claims)
 
     def _derived(self, purpose: str, state: str) -> str:
-        return hmac.new(self._key, f"{purpose} {state}".encode(), "sha256").hexdigest()
+        return hmac.new(self.key, f"{purpose} {state}".encode(), "sha256").hexdigest()
 
 
 def unavailable(reason: str) -> ProblemError:

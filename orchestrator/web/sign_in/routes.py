@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import re
 import secrets
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -31,23 +32,15 @@ _ERROR: Final = re.compile(r"[a-z_]{1,40}")
 _NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
+@dataclass(frozen=True)
 class SignInPages:
     """Handlers of the routes of sign-in."""
 
-    def __init__(
-        self,
-        config: ServeConfig,
-        *,
-        issuer: Issuer,
-        sessions: Sessions,
-        sign_outs: SqlSignOuts,
-        now: Clock = utc_now,
-    ) -> None:
-        self._config = config
-        self._issuer = issuer
-        self._sessions = sessions
-        self._sign_outs = sign_outs
-        self._now = now
+    config: ServeConfig
+    issuer: Issuer
+    sessions: Sessions
+    sign_outs: SqlSignOuts
+    now: Clock = utc_now
 
     @property
     def routes(self) -> list[Route]:
@@ -66,48 +59,48 @@ class SignInPages:
         under_way = SignInUnderWay(
             state=secrets.token_urlsafe(24),
             next=local_path(request.query_params.get("next", "/")),
-            begun=int(self._now().timestamp()),
+            begun=int(self.now().timestamp()),
             max_age=int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else None,
         )
         try:
-            url = await self._issuer.sign_in_url(under_way.state, max_age=under_way.max_age)
+            url = await self.issuer.sign_in_url(under_way.state, max_age=under_way.max_age)
         except ProblemError as problem:
             return refusal_response(request, problem)
         response = RedirectResponse(url, HTTPStatus.SEE_OTHER, headers=_NO_STORE)
-        response.headers.append("set-cookie", self._sessions.set_sign_in(under_way))
+        response.headers.append("set-cookie", self.sessions.set_sign_in(under_way))
         return response
 
     async def finish(self, request: Request) -> Response:
         """Take the answer of the issuer, and begin a session."""
-        text = request.cookies.get(self._sessions.sign_in_cookie, "")
-        under_way = self._sessions.read_sign_in(text, now=self._now())
+        text = request.cookies.get(self.sessions.sign_in_cookie, "")
+        under_way = self.sessions.read_sign_in(text, now=self.now())
         try:
             code, begun = self._code(request, under_way)
             auth_after = None if begun.max_age is None else begun.begun - begun.max_age
-            claims = await self._issuer.claims(code, begun.state, auth_after=auth_after)
-            subject = subject_of(claims, self._config.sign_in.subject_claim)
+            claims = await self.issuer.claims(code, begun.state, auth_after=auth_after)
+            subject = subject_of(claims, self.config.sign_in.subject_claim)
             if not subject:
                 raise refused("the issuer names nobody who could stand in a policy")
         except ProblemError as problem:
             return self._failed(request, problem, under_way)
         name, auth_time = claims.get("name"), claims.get("auth_time")
         # Groups first on which roles depend: a cookie has no place for hundreds.
-        rules = [rule for rule in self._config.roles if rule.group is not None]
+        rules = [rule for rule in self.config.roles if rule.group is not None]
         groups = sorted(
-            groups_of(claims, self._config.sign_in.groups_claim),
+            groups_of(claims, self.config.sign_in.groups_claim),
             key=lambda one: not any(rule.covers("", (one,)) for rule in rules),
         )
-        session = self._sessions.begin(
+        session = self.sessions.begin(
             subject=subject,
             name=name[:100] if isinstance(name, str) and name.isprintable() else "",
-            issuer=self._config.sign_in.issuer,
+            issuer=self.config.sign_in.issuer,
             groups=groups,
             auth_time=int(auth_time) if isinstance(auth_time, int | float) else None,
-            now=self._now(),
+            now=self.now(),
         )
         response = RedirectResponse(local_path(begun.next), HTTPStatus.SEE_OTHER, headers=_NO_STORE)
-        response.headers.append("set-cookie", self._sessions.set_session(session))
-        self._forget(response, self._sessions.sign_in_cookie)
+        response.headers.append("set-cookie", self.sessions.set_session(session))
+        self._forget(response, self.sessions.sign_in_cookie)
         return response
 
     async def ask_to_sign_out(self, request: Request) -> Response:
@@ -122,12 +115,12 @@ class SignInPages:
         session = session_of(request)
         if session is not None:
             await asyncio.to_thread(
-                self._sign_outs.end_session,
+                self.sign_outs.end_session,
                 session.session_id,
-                now=self._now(),
-                until=self._sessions.end_of(session),
+                now=self.now(),
+                until=self.sessions.end_of(session),
             )
-        at_issuer = await self._issuer.end_session_url()
+        at_issuer = await self.issuer.end_session_url()
         if at_issuer is None:
             response = await self.signed_out(request)
         else:
@@ -139,7 +132,7 @@ class SignInPages:
             )
             # No redirect: a page's policy may limit where its forms lead.
             response.headers["Refresh"] = f"0; url={at_issuer}"
-        self._forget(response, self._sessions.cookie)
+        self._forget(response, self.sessions.cookie)
         return response
 
     async def signed_out(self, _: Request) -> Response:
@@ -158,7 +151,7 @@ class SignInPages:
                 "this sign-in was not begun in this browser, or has taken too long: sign in again",
                 code="SignInUnknown",
             )
-        if given.get("iss", self._config.sign_in.issuer).rstrip("/") != self._config.sign_in.issuer:
+        if given.get("iss", self.config.sign_in.issuer).rstrip("/") != self.config.sign_in.issuer:
             raise refused("the answer is of another issuer")
         if "error" in given:
             said = given["error"]
@@ -176,8 +169,8 @@ class SignInPages:
             shown.title, shown.detail, status=shown.status, link=again, label="Sign in again"
         )
         if under_way is not None:
-            self._forget(page, self._sessions.sign_in_cookie)
+            self._forget(page, self.sessions.sign_in_cookie)
         return page
 
     def _forget(self, response: Response, cookie: str) -> None:
-        response.headers.append("set-cookie", self._sessions.set_cookie(cookie, "", max_age_s=0))
+        response.headers.append("set-cookie", self.sessions.set_cookie(cookie, "", max_age_s=0))
