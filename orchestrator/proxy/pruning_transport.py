@@ -183,36 +183,31 @@ class AsyncPruningTransport(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+@dataclass(eq=False)
 class _ReadStream(httpx.SyncByteStream, httpx.AsyncByteStream):
     """The bytes of an answer, read as they pass."""
 
-    def __init__(
-        self,
-        stream: httpx.SyncByteStream | httpx.AsyncByteStream,
-        reader: AnswerReader,
-        over: Callable[[], None],
-    ) -> None:
-        self._stream = stream
-        self._reader = reader
-        self._over = over
+    stream: httpx.SyncByteStream | httpx.AsyncByteStream
+    reader: AnswerReader
+    over: Callable[[], None]
 
     def __iter__(self) -> Iterator[bytes]:
-        for piece in cast(httpx.SyncByteStream, self._stream):
-            self._reader.feed(piece)
+        for piece in cast(httpx.SyncByteStream, self.stream):
+            self.reader.feed(piece)
             yield piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in cast(httpx.AsyncByteStream, self._stream):
-            self._reader.feed(piece)
+        async for piece in cast(httpx.AsyncByteStream, self.stream):
+            self.reader.feed(piece)
             yield piece
 
     def close(self) -> None:
-        cast(httpx.SyncByteStream, self._stream).close()
-        self._over()
+        cast(httpx.SyncByteStream, self.stream).close()
+        self.over()
 
     async def aclose(self) -> None:
-        await cast(httpx.AsyncByteStream, self._stream).aclose()
-        self._over()
+        await cast(httpx.AsyncByteStream, self.stream).aclose()
+        self.over()
 
 
 def _api_of(request: httpx.Request) -> ModelApi | None:

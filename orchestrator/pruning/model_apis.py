@@ -6,20 +6,20 @@ from typing import Any, Final
 
 from orchestrator.core.errors import UsageError
 from orchestrator.pruning.model_request import (
+    FUNCTION_KINDS,
     Conversation,
     ModelApi,
     OfferedTool,
-    ToolChoice,
     conversation_of,
     failure_in,
     member,
+    name_called,
     objects,
     offered,
     string_in,
     text_of,
 )
 
-_FUNCTION_KINDS: Final = ("function", "custom")
 _RESPONSE_CALLS: Final = ("function_call", "custom_tool_call")
 
 
@@ -38,15 +38,8 @@ class _ChatCompletions(ModelApi):
         """Read a function, a custom tool, or an entry of `functions`."""
         if "type" not in entry:
             return offered(entry, entry)
-        is_own = entry["type"] in _FUNCTION_KINDS
+        is_own = entry["type"] in FUNCTION_KINDS
         return offered(entry, entry.get(entry["type"]) if is_own else None)
-
-    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        chosen = body.get("tool_choice", body.get("function_call"))
-        if isinstance(chosen, str):
-            return ToolChoice(is_none=chosen == "none")
-        named = [chosen, *objects(member(chosen, "allowed_tools", "tools"))]
-        return ToolChoice(names=frozenset(filter(None, map(_chat_called, named))))
 
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         messages = list(objects(body.get("messages")))
@@ -71,14 +64,8 @@ class _ChatCompletions(ModelApi):
 
 
 def _chat_calls(message: Mapping[str, Any]) -> Iterator[str]:
-    yield from map(_chat_called, objects(message.get("tool_calls")))
+    yield from map(name_called, objects(message.get("tool_calls")))
     yield string_in(message, "function_call", "name")
-
-
-def _chat_called(value: Any) -> str:
-    """Return the name in a call or a choice: under its kind, or at its top."""
-    named = (string_in(value, kind, "name") for kind in _FUNCTION_KINDS)
-    return next(filter(None, named), string_in(value, "name"))
 
 
 class _Responses(ModelApi):
@@ -90,14 +77,7 @@ class _Responses(ModelApi):
 
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Read a function or a custom tool; namespaces and others are the provider's own."""
-        return offered(entry, entry if entry.get("type") in _FUNCTION_KINDS else None)
-
-    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        chosen = body.get("tool_choice")
-        if isinstance(chosen, str):
-            return ToolChoice(is_none=chosen == "none")
-        named = [chosen, *objects(member(chosen, "tools"))]
-        return ToolChoice(names=frozenset(filter(None, (string_in(one, "name") for one in named))))
+        return offered(entry, entry if entry.get("type") in FUNCTION_KINDS else None)
 
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         given = body.get("input")
@@ -151,13 +131,6 @@ class _Messages(ModelApi):
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Read a tool of the caller; one with another type is Anthropic's own."""
         return offered(entry, entry if entry.get("type") in (None, "custom") else None)
-
-    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        chosen = body.get("tool_choice")
-        name = string_in(chosen, "name")
-        return ToolChoice(
-            is_none=member(chosen, "type") == "none", names=frozenset([name] if name else [])
-        )
 
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         messages = list(objects(body.get("messages")))

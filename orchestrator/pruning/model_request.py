@@ -14,6 +14,7 @@ JsonValue = Any
 OWN_KEYWORDS: Final = ("x-orqen-examples", "x-orchet-load-policy")
 """Keywords of a tool for the router, which the model's provider never sees."""
 IDENTITY: Final = "identity"
+FUNCTION_KINDS: Final = ("function", "custom")
 MOST_BYTES: Final = 20_000_000
 """Maximum size of a request; larger ones are not read."""
 _FAILURE_BEGINS: Final = re.compile(r"\s*(?:error|exception|traceback)\b", re.IGNORECASE)
@@ -83,7 +84,13 @@ class ModelApi(Protocol):
         """Return the tool of an entry of that member."""
 
     def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        """Return the tools that may be called."""
+        """Return the tools that may be called: each API has its own form of it, and no other's."""
+        chosen = body.get("tool_choice", body.get("function_call"))
+        allowed = member(chosen, "allowed_tools", "tools") or member(chosen, "tools")
+        return ToolChoice(
+            is_none="none" in (chosen, member(chosen, "type")),
+            names=frozenset(filter(None, map(name_called, [chosen, *objects(allowed)]))),
+        )
 
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         """Return the turns."""
@@ -124,6 +131,12 @@ def string_in(value: JsonValue, *names: str) -> str:
     """Return the string under nested names; empty if there is none."""
     found = member(value, *names)
     return found if isinstance(found, str) else ""
+
+
+def name_called(value: JsonValue) -> str:
+    """Return the name in a call or a choice: under its kind, or at its top."""
+    named = (string_in(value, kind, "name") for kind in FUNCTION_KINDS)
+    return next(filter(None, named), string_in(value, "name"))
 
 
 def text_of(content: JsonValue, *kinds: str) -> str:
