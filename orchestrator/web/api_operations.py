@@ -227,14 +227,9 @@ async def identified(request: Request, service: Service, gate: Gate) -> Person:
     """Return who sends a request; ProblemError: nothing proves it, or it came too often."""
     person = await service.identify(request)
     if person is None:
-        address = request.client.host if request.client else ""
-        _check_rate(gate.addresses.take(address))
-        raise not_signed_in()
-    _check_rate(gate.people.take(person.subject))
-    return person
-
-
-def _check_rate(wait_s: float) -> None:
+        wait_s = gate.addresses.take(request.client.host if request.client else "")
+    else:
+        wait_s = gate.people.take(person.subject)
     if wait_s:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
@@ -242,6 +237,9 @@ def _check_rate(wait_s: float) -> None:
             code="TooManyRequests",
             headers={"Retry-After": str(math.ceil(wait_s))},
         )
+    if person is None:
+        raise not_signed_in()
+    return person
 
 
 async def _body_of(operation: Operation, request: Request, limits: Limits) -> Any:

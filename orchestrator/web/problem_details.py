@@ -89,8 +89,10 @@ _STATUS_OF_CODE: Final = {
 }
 
 
-def status_of(error: errors.OrchestratorError) -> HTTPStatus:
-    """Return the HTTP status for an error of the library."""
+def status_of(error: ProblemError | errors.OrchestratorError) -> HTTPStatus:
+    """Return the HTTP status for a problem, or an error of the library."""
+    if isinstance(error, ProblemError):
+        return HTTPStatus(error.problem.status)
     if error.code in _STATUS_OF_CODE:
         return _STATUS_OF_CODE[error.code]
     found = (status for status, kinds in _STATUS if isinstance(error, kinds))

@@ -20,16 +20,7 @@ from orchestrator.web.problem_details import problem_of
 from orchestrator.web.shared_feed import NOW
 
 STREAM: Final = "text/event-stream"
-_MOST: Final = 1_000
 _LAST: Final = Header("Last-Event-ID", "the id of the last event received; goes before `after`")
-_ABOUT: Final = (
-    "Each event of the stream has its kind as `event`, its cursor as `id`, and an Event as `data`. "
-    "The stream of a mission has `progress` as well, without an id: calls that take long, with "
-    "their attempts, and the text that a model is sending. A stream that ends for good says so "
-    "with the event `end`; one that fails, with `problem`. Others are closed after a while, and "
-    "continued by `Last-Event-ID`. With `Accept: application/json` the events so far are returned "
-    "as a list, continued by `after`."
-)
 api: Final = Operations("events")
 
 
@@ -60,7 +51,13 @@ class EventList(Record):
 
 
 _EVENTS: Final[dict[str, Any]] = {
-    "description": _ABOUT,
+    "description": "Each event of the stream has its kind as `event`, its cursor as `id`, and an Event "
+    "as `data`. "
+    "The stream of a mission has `progress` as well, without an id: calls that take long, with "
+    "their attempts, and the text that a model is sending. A stream that ends for good says so "
+    "with the event `end`; one that fails, with `problem`. Others are closed after a while, and "
+    "continued by `Last-Event-ID`. With `Accept: application/json` the events so far are returned "
+    "as a list, continued by `after`.",
     "answer": EventList,
     "media_type": STREAM,
     "headers": (_LAST,),
@@ -108,7 +105,7 @@ async def _listed(events: AsyncGenerator[AnyEvent, None], after: str | None) -> 
     async with aclosing(events):
         async for event in events:
             found.append(event)
-            if len(found) == _MOST:
+            if len(found) == 1_000:
                 break
     return EventList(events=tuple(found), next=found[-1].cursor if found else after)
 

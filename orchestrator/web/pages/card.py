@@ -32,9 +32,9 @@ from orchestrator.web.pages.argument_form import (
     changeable_inputs,
     read_arguments,
 )
-from orchestrator.web.pages.page import Visit, refused_form, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
-from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.problem_details import ProblemError, status_of
 from orchestrator.web.sight import notice_of
 from orchestrator.web.sign_in.notice_page import sign_in_address
 
@@ -91,7 +91,7 @@ class CardPage:
             again = ""  # the policy may require a fresh sign-in
             if isinstance(refused, errors.SignInTooOld):
                 again = sign_in_address(visit.request.url.path, max_age_s=refused.max_age_s)
-            status, why = refused_with(refused), str(refused)
+            status, why = status_of(refused), str(refused)
             now = await self._card(visit)
             return await self._shown(visit, now, status, problem=why, read=read, sign_in=again)
         await self._closed(visit, card)

@@ -32,6 +32,7 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
 }
 RETRY_S: Final = 3
 """Seconds after which the page of an unavailable service loads again."""
@@ -72,7 +73,7 @@ class Visit:
     ) -> HTMLResponse:
         """Return a rendered page, which no cache keeps."""
         html = render(template, visit=self, person=self.person, request=self.request, **context)
-        return HTMLResponse(html, status, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
+        return HTMLResponse(html, status, headers=SECURITY_HEADERS)
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -119,10 +120,8 @@ async def _answered(service: Service, request: Request, handler: Handler) -> Res
             sent = Request(request.scope, received_again(body))
             form = await sent.form(max_files=0, max_fields=500)
         return await handler(Visit(service, person, request, form))
-    except ProblemError as error:
-        status, detail, headers = HTTPStatus(error.problem.status), str(error), error.headers
-    except OrchestratorError as error:
-        status, detail = status_of(error), str(error)
+    except (ProblemError, OrchestratorError) as error:
+        status, detail, headers = status_of(error), str(error), getattr(error, "headers", {})
     except HTTPException as error:
         status, detail = HTTPStatus(error.status_code), error.detail
     except Exception:
@@ -133,13 +132,6 @@ async def _answered(service: Service, request: Request, handler: Handler) -> Res
     answer = error_page(request, person, status, detail)
     answer.headers.update(headers)
     return answer
-
-
-def refused_with(error: ProblemError | OrchestratorError) -> HTTPStatus:
-    """Return the status of the page that says why a form was refused."""
-    if isinstance(error, ProblemError):
-        return HTTPStatus(error.problem.status)
-    return status_of(error)
 
 
 def refused_form(detail: str) -> ProblemError:
@@ -163,7 +155,5 @@ def error_page(
         # A form is not sent again by itself: a person looks first whether it was carried out.
         retry_s=RETRY_S if is_away and request.method == "GET" else None,
     )
-    headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
-    if is_away:
-        headers["Retry-After"] = str(RETRY_S)
-    return HTMLResponse(html, status, headers=headers)
+    away = {"Retry-After": str(RETRY_S)} if is_away else {}
+    return HTMLResponse(html, status, headers={**SECURITY_HEADERS, **away})

@@ -19,9 +19,9 @@ from orchestrator.web.pages.argument_form import (
     read_arguments,
     without_ours,
 )
-from orchestrator.web.pages.page import Visit, refused_form, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
-from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.problem_details import ProblemError, status_of
 
 
 class QuestionPage:
@@ -52,7 +52,7 @@ class QuestionPage:
                 values, fields = await self._decision(visit, question, question.hold)
             await actions.answer(visit.service, visit.person, question.question_id, values)
         except (errors.QuestionError, ProblemError) as refused:
-            status = refused_with(refused)
+            status = status_of(refused)
             reason = refused.reason if isinstance(refused, errors.QuestionError) else str(refused)
             return await self._shown(visit, question, status, problem=reason, fields=fields)
         return to("missions", question.mission_id) if is_mission else to()

@@ -18,8 +18,6 @@ from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError, status_of
 
 LONGEST_NOTE: Final = 2000
-_BEGUN_S: Final = 1.0
-"""Seconds for which a form waits for a rollback; then its page shows how it goes on."""
 
 
 async def show_rollback(
@@ -60,7 +58,7 @@ async def show_rollback(
 
 
 class RollbackOrders:
-    """Orders rollbacks; one that takes longer than a request goes on without it."""
+    """Orders rollbacks; one that takes longer than a second goes on without its request."""
 
     def __init__(self) -> None:
         self._under_way: set[asyncio.Task[RollbackReport]] = set()
@@ -78,7 +76,7 @@ class RollbackOrders:
         )
         self._under_way.add(ordered)
         ordered.add_done_callback(self._ended)
-        done, _ = await asyncio.wait({ordered}, timeout=_BEGUN_S)
+        done, _ = await asyncio.wait({ordered}, timeout=1.0)
         if done and (failed := ordered.exception()) is not None:
             raise failed
         return to("missions", mission_id, "rollback")

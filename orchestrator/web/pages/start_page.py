@@ -18,19 +18,13 @@ from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text,
 from orchestrator.planning.models import WorkflowSource
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, refused_form, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, to
 from orchestrator.web.people import Right
-from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.problem_details import ProblemError, status_of
 
 _FIELDS: Final = (
     *("goal", "inputs", "amount", "currency", "requester", "follow_up", "on_failure"),
     *("workflow", "workflow_id"),
-)
-_REFUSALS: Final = (
-    errors.UsageError,
-    errors.PlanError,
-    errors.DocumentUnreadable,
-    errors.DocumentInvalid,
 )
 
 
@@ -60,8 +54,11 @@ async def plan_or_start(visit: Visit) -> Response:
         rehearsed = None
         if visit.sent("action") == "rehearse":
             rehearsed = await rehearse(request, visit.service.settings)
-    except (ProblemError, *_REFUSALS) as refused:
-        status = refused_with(refused)
+    except (
+        *(ProblemError, errors.UsageError, errors.PlanError),
+        *(errors.DocumentUnreadable, errors.DocumentInvalid),
+    ) as refused:
+        status = status_of(refused)
         return _start_page(
             visit, typed, status, problem=f"Nothing was started: {refused}", follow_up=follow_up
         )

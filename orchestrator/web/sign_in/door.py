@@ -71,13 +71,8 @@ def with_sign_in(
             values.get(config.sign_in.client_secret)
         except SecretMissing as error:
             raise UsageError(f"sign_in/client_secret: {error}") from error
-    issuer = Issuer(
-        config.sign_in,
-        Metadata(config.sign_in.issuer, proxy=proxy),
-        url=config.url,
-        secrets=values,
-        key=sessions.key,
-    )
+    metadata = Metadata(config.sign_in.issuer, proxy=proxy)
+    issuer = Issuer(config.sign_in, metadata, url=config.url, secrets=values, key=sessions.key)
     bearer = bearer_tokens(config, settings, store, now=now)
     pages = SignInPages(
         config, issuer=issuer, sessions=sessions, sign_outs=store.sign_outs, now=now
