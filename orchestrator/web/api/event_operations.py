@@ -51,8 +51,8 @@ class EventList(Record):
 
 
 _EVENTS: Final[dict[str, Any]] = {
-    "description": "Each event of the stream has its kind as `event`, its cursor as `id`, and an Event "
-    "as `data`. "
+    "description": "Each event of the stream has its kind as `event`, its cursor as `id`, and an "
+    "Event as `data`. "
     "The stream of a mission has `progress` as well, without an id: calls that take long, with "
     "their attempts, and the text that a model is sending. A stream that ends for good says so "
     "with the event `end`; one that fails, with `problem`. Others are closed after a while, and "
