@@ -14,7 +14,10 @@ _SCHEME: Final = "bearer "
 
 
 class Callers:
-    """Identifies callers; without a token and without access tokens it accepts nobody."""
+    """Identifies callers; without a token and without access tokens it accepts nobody.
+
+    A session's cookie counts for requests of pages of these origins alone.
+    """
 
     def __init__(
         self,
@@ -24,14 +27,6 @@ class Callers:
         origins: Collection[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Take the accepted proofs.
-
-        Args:
-            token: that callers present; '' when there is none.
-            access_tokens: checks tokens of an identity provider.
-            origins: of pages whose requests may use a session's cookie.
-            clock: in seconds since 1970.
-        """
         self._token = token.encode()
         self._access_tokens = access_tokens
         self._origins = frozenset(origins)
@@ -46,7 +41,8 @@ class Callers:
                 return "a holder of the token"
             if self._access_tokens is not None:
                 claims = await self._access_tokens.claims_of(presented)
-                return None if claims is None else _named_in(claims)
+                if claims is not None:
+                    return str(claims.get("email") or claims.get("sub") or "an access token")
             return None
         # A cookie is sent by the browser, whichever page asks: only those of the UI count.
         if session is not None and headers.get("origin", "") in self._origins:
@@ -76,7 +72,3 @@ class Callers:
 
     def _sealed(self, named: str) -> str:
         return f"{named}.{hmac.new(self._token, f'session {named}'.encode(), 'sha256').hexdigest()}"
-
-
-def _named_in(claims: Mapping[str, object]) -> str:
-    return str(claims.get("email") or claims.get("sub") or "an access token")

@@ -22,10 +22,7 @@ from orchestrator.core.errors import PayloadLocked
 _log = logging.getLogger(__name__)
 _MOST_BYTES: Final = 32_000_000
 """Per request: the UI sends the payloads of a page of history at once."""
-_HEADERS: Final = ("Authorization", "Content-Type", "X-Namespace")
-_VERBS: Final = ("decode", "encode")
 _NOT_KEPT: Final = {"Cache-Control": "no-store"}
-_OPEN: Final = "<!doctype html><p>The session is open. Go back to the Temporal UI.</p>"
 _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Codec server</title>
 <body style="font: 16px sans-serif; max-width: 40em; margin: 4em auto">
 <h1>Codec server</h1><p>{said}</p>
@@ -38,13 +35,7 @@ _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Codec server</titl
 class CodecApp:
     """Answers `/decode` and `/encode`, with or without a namespace before it."""
 
-    def __init__(
-        self,
-        codec: PayloadCodec,
-        callers: Callers,
-        *,
-        is_tls: bool = False,
-    ) -> None:
+    def __init__(self, codec: PayloadCodec, callers: Callers, *, is_tls: bool = False) -> None:
         self._codec = codec
         self._callers = callers
         self._is_tls = is_tls
@@ -89,7 +80,9 @@ class CodecApp:
         token = (await request.body()).decode("ascii", "replace")
         if not self._callers.knows(parse_qs(token).get("token", [""])[0]):
             return HTMLResponse(_PAGE.format(said="That is not its token."), 401)
-        done = HTMLResponse(_OPEN)
+        done = HTMLResponse(
+            "<!doctype html><p>The session is open. Go back to the Temporal UI.</p>"
+        )
         done.set_cookie(
             COOKIE,
             self._callers.open_session(),
@@ -112,22 +105,14 @@ class _OwnOrigins(CORSMiddleware):
 
 
 def create_codec_app(
-    codec: PayloadCodec,
-    callers: Callers,
-    *,
-    origins: Collection[str],
-    is_tls: bool = False,
+    codec: PayloadCodec, callers: Callers, *, origins: Collection[str], is_tls: bool = False
 ) -> Starlette:
-    """Return the codec server as an ASGI application.
+    """Return the codec server as an ASGI application, for Web UIs of these origins.
 
-    Args:
-        codec: with the keys of the workers.
-        callers: identifies callers.
-        origins: of the Web UIs that may call it from a browser, as http://127.0.0.1:8233.
-        is_tls: browsers reach it by https, so a session counts across sites.
+    With TLS browsers reach it by https, so a session counts across sites.
     """
     app = CodecApp(codec, callers, is_tls=is_tls)
-    paths = [f"{before}/{verb}" for before in ("", "/{namespace}") for verb in _VERBS]
+    paths = [f"{before}/{verb}" for before in ("", "/{namespace}") for verb in ("decode", "encode")]
     return Starlette(
         routes=[
             *(Route(path, app.answer, methods=["POST"]) for path in paths),
@@ -139,7 +124,7 @@ def create_codec_app(
                 _OwnOrigins,
                 allow_origins=list(origins),
                 allow_methods=["POST"],
-                allow_headers=list(_HEADERS),
+                allow_headers=["Authorization", "Content-Type", "X-Namespace"],
                 allow_credentials=True,
                 allow_private_network=True,
             )

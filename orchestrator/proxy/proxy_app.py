@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.adapters.storage.protocols import RouteTraces
 from orchestrator.core.errors import UsageError
 from orchestrator.language.intent import IntentFrame
-from orchestrator.proxy.pruning_transport import warm_up
+from orchestrator.proxy.pruning_transport import reader_of, warm_up
 from orchestrator.pruning.answer_reader import AnswerReader
 from orchestrator.pruning.model_apis import api_of
 from orchestrator.pruning.model_request import IDENTITY, MOST_BYTES, ModelApi
@@ -34,9 +34,6 @@ from orchestrator.routing.learning.trace import ProxyUsage, RouteRecord, record_
 from orchestrator.routing.profile import PROXY_LIMIT_S
 from orchestrator.routing.selection import Selection
 
-_CHARACTERS_A_TOKEN: Final = 4
-_BAR: Final = 22
-_WIDTH: Final = 420
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
        color: #1b2330; background: #fff; }
@@ -80,25 +77,18 @@ def record_of_exchange(exchange: Exchange) -> RouteRecord | None:
     pruned = exchange.pruned
     if pruned.routing == "passed_on":
         return None
+    frame, reason, size = IntentFrame(), pruned.reason, pruned.offered
     selection = pruned.selection or Selection(
-        tools=(),
-        k=0,
-        band="fail_open",
-        reason=pruned.reason,
-        frame=IntentFrame(),
-        catalog_size=pruned.offered,
+        tools=(), k=0, band="fail_open", reason=reason, frame=frame, catalog_size=size
     )
-    record = record_of(
-        selection,
-        mission_id=f"proxy-{uuid.uuid4().hex}",
-        called=tuple((name,) for name in exchange.called),
-    )
+    called = tuple((name,) for name in exchange.called)
+    record = record_of(selection, mission_id=f"proxy-{uuid.uuid4().hex}", called=called)
     figures = {
         "mode": pruned.mode,
         "offered": pruned.offered,
         "forwarded": len(pruned.kept),
         "stayed": tuple(sorted(pruned.names.difference(selection.tools))),
-        "tokens_saved": pruned.saved_characters // _CHARACTERS_A_TOKEN,
+        "tokens_saved": pruned.saved_characters // 4,  # characters a token
         "overhead_ms": round(exchange.overhead_s * 1000, 2),
     }
     return record.model_copy(update=figures)
@@ -106,50 +96,49 @@ def record_of_exchange(exchange: Exchange) -> RouteRecord | None:
 
 def report_page(usage: ProxyUsage) -> str:
     """Return the page as HTML, without scripts or external resources."""
-    figures = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in _figures(usage))
-    grouped = f"<dl>{figures}</dl>".replace("<dt>", "<div><dt>").replace("</dd>", "</dd></div>")
-    charts = "".join(
-        f"<h2>{title}</h2>{_bars({str(key): count for key, count in counts.items()})}"
-        for title, counts in (
-            ("Tools forwarded", usage.widths),
-            ("Bands", usage.bands),
-            ("Modes", usage.modes),
-        )
-        if counts
+
+    def shown(value: float | None, form: str, unit: str = "") -> str:
+        return "\u2013" if value is None else f"{value:{form}}{unit}"
+
+    figures = {
+        "requests": f"{usage.requests:,}",
+        "tools offered": f"{usage.mean_offered:.1f}",
+        "tools forwarded": f"{usage.mean_forwarded:.2f}",
+        "called tools forwarded": shown(usage.recall, ".1%"),
+        "tokens saved, about": f"{usage.tokens_saved:,}",
+        "all forwarded": shown(usage.fail_open, ".1%"),
+        "unread": f"{usage.unread:,}",
+        "overhead p50": shown(usage.overhead_p50_ms, ".1f", " ms"),
+        "overhead p99": shown(usage.overhead_p99_ms, ".1f", " ms"),
+    }
+    grouped = "".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures.items()
     )
+    counted: list[tuple[str, Mapping[Any, int]]] = [
+        ("Tools forwarded", usage.widths),
+        ("Bands", usage.bands),
+        ("Modes", usage.modes),
+    ]
+    charts = "".join(f"<h2>{title}</h2>{_bars(counts)}" for title, counts in counted if counts)
     empty = "" if usage.requests else "<p>No request with tools has passed yet.</p>"
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Tool pruning</title>"
         f'<meta name=viewport content="width=device-width"><style>{_STYLE}</style>'
-        f"<h1>Tool pruning</h1>{empty}{grouped}{charts}</html>"
+        f"<h1>Tool pruning</h1>{empty}<dl>{grouped}</dl>{charts}</html>"
     )
 
 
-def _figures(usage: ProxyUsage) -> list[tuple[str, str]]:
-    return [
-        ("requests", f"{usage.requests:,}"),
-        ("tools offered", f"{usage.mean_offered:.1f}"),
-        ("tools forwarded", f"{usage.mean_forwarded:.2f}"),
-        ("called tools forwarded", _percent(usage.recall)),
-        ("tokens saved, about", f"{usage.tokens_saved:,}"),
-        ("all forwarded", _percent(usage.fail_open)),
-        ("unread", f"{usage.unread:,}"),
-        ("overhead p50", _milliseconds(usage.overhead_p50_ms)),
-        ("overhead p99", _milliseconds(usage.overhead_p99_ms)),
-    ]
-
-
-def _bars(counts: Mapping[str, int]) -> str:
+def _bars(counts: Mapping[Any, int]) -> str:
     most = max(counts.values())
     rows = []
     for row, (name, count) in enumerate(counts.items()):
-        y, width = row * _BAR, max(1, round(_WIDTH * count / most))
+        y, width = row * 22, max(1, round(420 * count / most))
         rows.append(
-            f'<text x="0" y="{y + 15}">{escape(name)}</text>'
+            f'<text x="0" y="{y + 15}">{escape(str(name))}</text>'
             f'<rect x="110" y="{y + 3}" width="{width}" height="15" rx="2"/>'
             f'<text x="{118 + width}" y="{y + 15}">{count:,}</text>'
         )
-    height = len(counts) * _BAR
+    height = len(counts) * 22
     label = escape(", ".join(f"{name}: {count}" for name, count in counts.items()))
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 640 {height}" width="640" '
@@ -157,25 +146,7 @@ def _bars(counts: Mapping[str, int]) -> str:
     )
 
 
-def _percent(share: float | None) -> str:
-    return "\u2013" if share is None else f"{share:.1%}"
-
-
-def _milliseconds(value: float | None) -> str:
-    return "\u2013" if value is None else f"{value:.1f} ms"
-
-
 Headers = list[tuple[str, str]]
-_VERSION: Final = "/v1"
-_HOP_BY_HOP: Final = frozenset(
-    {
-        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
-        *("trailer", "transfer-encoding", "upgrade", "proxy-connection"),
-    }
-)
-_OURS: Final = "x-orqen-"
-_READABLE: Final = "gzip, deflate"
-"""Content codings that the answer reader decodes."""
 _CREDENTIALS: Final = ("authorization", "x-api-key", "api-key")
 
 
@@ -192,29 +163,18 @@ class Upstream:
 
     @classmethod
     def at(cls, url: str, *, key: str = "") -> "Upstream":
-        """Return the provider at a base URL.
-
-        Raises:
-            UsageError: the text is no http or https address, or contains a query or a password.
-        """
+        """Return the provider at an http(s) URL without query and password, else a UsageError."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"{url!r} is no base URL; give one as https://api.example.com/v1")
         if parts.query or parts.fragment or parts.username or parts.password:
             raise UsageError("the base URL of a provider has no query, no fragment and no password")
-        return cls(url.rstrip("/").removesuffix(_VERSION), key)
-
-    def url(self, target: str) -> httpx.URL:
-        """Return the provider's URL of a path with its query, beginning with a slash."""
-        return httpx.URL(f"{self.base}{target}")
+        return cls(url.rstrip("/").removesuffix("/v1"), key)
 
     def headers(self, received: Iterable[tuple[str, str]], *, reads_answer: bool) -> Headers:
         """Return the headers of a request to the provider.
 
-        Args:
-            received: the caller's headers.
-            reads_answer: True if the answer is read on its way, so that only decodable codings are
-                accepted.
+        If the answer is read on its way, only codings that can be decoded are accepted.
         """
         kept = _end_to_end(received, without=("host", "content-length"))
         if self.key:
@@ -225,80 +185,35 @@ class Upstream:
             codings = [value for name, value in kept if name == "accept-encoding"]
             kept = [pair for pair in kept if pair[0] != "accept-encoding"]
             can_unpack = any("gzip" in value for value in codings)
-            kept.append(("accept-encoding", _READABLE if can_unpack else "identity"))
+            kept.append(("accept-encoding", "gzip, deflate" if can_unpack else "identity"))
         return kept
-
-
-def answer_headers(received: Iterable[tuple[str, str]]) -> Headers:
-    """Return the headers of an answer to the caller."""
-    return _end_to_end(received)
 
 
 def token_of(received: Iterable[tuple[str, str]]) -> str:
     """Return the token that a caller presents, in the header that its client uses."""
     found = {name.lower(): value for name, value in received}
-    for name in _CREDENTIALS:
-        if value := found.get(name):
-            kind, _, encoded = value.partition(" ")
-            if kind.lower() == "basic":
-                return _password(encoded)
-            return value.removeprefix("Bearer ").strip()
-    return ""
-
-
-def _password(encoded: str) -> str:
-    """Return the password of basic authentication; empty if there is none."""
-    try:
+    value = next(filter(None, map(found.get, _CREDENTIALS)), "")
+    kind, _, encoded = value.partition(" ")
+    if kind.lower() != "basic":
+        return value.removeprefix("Bearer ").strip()
+    try:  # it is the password
         return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
     except ValueError:
         return ""
 
 
-def open_client(timeout_s: float) -> httpx.AsyncClient:
-    """Return a client without redirects or a limit of connections.
-
-    A provider may stay silent for `timeout_s`; connecting may take ten seconds.
-    """
-    return httpx.AsyncClient(
-        timeout=httpx.Timeout(timeout_s, connect=min(10, timeout_s), pool=None),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=200),
-        follow_redirects=False,
-        trust_env=False,
-    )
-
-
-def request_of(
-    client: httpx.AsyncClient,
-    method: str,
-    url: httpx.URL,
-    headers: Headers,
-    content: bytes | AsyncIterable[bytes],
-) -> httpx.Request:
-    """Return a request with exactly these headers, apart from its length and its host."""
-    request = client.build_request(method, url, headers=headers, content=content)
-    added = {"user-agent", "accept", "accept-encoding", "connection"} - {n for n, _ in headers}
-    for name in added:
-        request.headers.pop(name, None)
-    return request
-
-
 def _end_to_end(received: Iterable[tuple[str, str]], without: Iterable[str] = ()) -> Headers:
-    """Return the end-to-end headers, with names in lower case."""
     pairs = [(name.lower(), value) for name, value in received]
     named = {one.strip().lower() for n, v in pairs if n == "connection" for one in v.split(",")}
-    dropped = _HOP_BY_HOP | named | set(without)
-    return [(n, v) for n, v in pairs if n not in dropped and not n.startswith(_OURS)]
+    hop = "connection keep-alive proxy-authenticate proxy-authorization te trailer"
+    more = "transfer-encoding upgrade proxy-connection"
+    dropped = {*hop.split(), *more.split(), *named, *without}
+    return [(n, v) for n, v in pairs if n not in dropped and not n.startswith("x-orqen-")]
 
 
-_MUCH: Final = 1_000_000
-FIRST_LIMIT_S: Final = 0.3
-"""Minimum time limit for the first request with a list of tools, which must read the list."""
 _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _TOKEN_MISSING: Final = "present the proxy's token"
-_CLOSED: Final = 499
-"""The caller disconnected, so nobody reads this status."""
-
+_CLOSED: Final = 499  # the caller disconnected, so nobody reads this status
 _T = TypeVar("_T")
 
 
@@ -328,11 +243,12 @@ def create_proxy(proxy: Proxy) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         warm_up(proxy.pruner)
-        async with open_client(proxy.timeout_s) as proxy.client:
+        timeout = httpx.Timeout(proxy.timeout_s, connect=min(10, proxy.timeout_s), pool=None)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200)
+        async with httpx.AsyncClient(
+            timeout=timeout, limits=limits, follow_redirects=False, trust_env=False
+        ) as proxy.client:
             yield
-
-    async def answer(request: Request) -> Response:
-        return await _answer(proxy, request)
 
     def figures(request: Request) -> Response:
         if not _is_caller(proxy, token_of(request.headers.items())):
@@ -341,12 +257,13 @@ def create_proxy(proxy: Proxy) -> Starlette:
         usage = proxy.usage()
         if request.url.path.endswith(".json"):
             return JSONResponse(usage.model_dump(mode="json"))
-        return HTMLResponse(report_page(usage), headers={"content-security-policy": _POLICY})
+        policy = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+        return HTMLResponse(report_page(usage), headers=policy)
 
     routes = [
         Route("/_orqen", figures),
         Route("/_orqen/usage.json", figures),
-        Route("/{path:path}", answer, methods=_METHODS),
+        Route("/{path:path}", partial(_answer, proxy), methods=_METHODS),
     ]
     return Starlette(routes=routes, lifespan=lifespan)
 
@@ -361,14 +278,16 @@ async def _answer(proxy: Proxy, request: Request) -> Response:
         text = "this proxy takes no WebSocket; send the request by POST"
         return _refusal(None, 426, "upgrade_required", text, {"upgrade": "HTTP/1.1"})
     api = api_of(request.url.path) if request.method == "POST" else None
-    received = [(name, value) for name, value in request.headers.items()]
+    received = list(request.headers.items())
     if not _is_caller(proxy, token_of(received)):
         return _refusal(api, 401, "authentication_error", _TOKEN_MISSING)
-    target = _target(request)
+    path = request.scope.get("raw_path") or request.url.path.encode()
+    query = request.scope.get("query_string", b"")
+    target = (path.split(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
     if not target.startswith("/"):
         return _refusal(api, 400, "invalid_request_error", "send a path, not an address")
     if api is None:
-        return await _passed(proxy, request.method, target, received, _pieces(request))
+        return await _passed(proxy, request.method, target, received, _pieces(request.stream()))
     try:
         body = await _body(request)
     except ClientDisconnect:
@@ -380,7 +299,22 @@ async def _answer(proxy: Proxy, request: Request) -> Response:
     began = time.perf_counter()
     coding = ",".join(request.headers.getlist("content-encoding")) or IDENTITY
     pruned = await _pruned(proxy, api, Pruned(body=body, mode=mode, coding=coding))
-    return await _forward(proxy, request, target, received, api, pruned, began)
+    if pruned.coding == IDENTITY:
+        received = [pair for pair in received if pair[0] != "content-encoding"]
+    sent = _request_of(proxy, request.method, target, received, pruned.body, reads_answer=True)
+    overhead = time.perf_counter() - began
+    added = {**pruned.headers, "x-orqen-overhead-ms": f"{overhead * 1000:.1f}"}
+    answer = await _sent(proxy, request, sent, api, added)
+    if not isinstance(answer, httpx.Response):
+        return answer
+    reader = reader_of(answer, api)
+
+    def over() -> None:
+        reader.finish()
+        proxy.pruner.learn(pruned, reader)
+        proxy.seen(Exchange(pruned, tuple(reader.called), overhead))
+
+    return _PassedAnswer(answer, added, reader, over)
 
 
 async def _pruned(proxy: Proxy, api: ModelApi, as_it_came: Pruned) -> Pruned:
@@ -392,12 +326,13 @@ async def _pruned(proxy: Proxy, api: ModelApi, as_it_came: Pruned) -> Pruned:
     request, pruner, body = None, proxy.pruner, as_it_came.body
     try:
         reading = partial(pruner.read, api, body, as_it_came.coding)
-        is_quick = as_it_came.coding == IDENTITY and len(body) < _MUCH
+        is_quick = as_it_came.coding == IDENTITY and len(body) < 1_000_000
         request = await _soon(reading, proxy.limit_s, at_once=is_quick)
         if request is None:
             return as_it_came
         is_ready = pruner.is_ready(request)
-        limit_s = proxy.limit_s if is_ready else max(proxy.limit_s, FIRST_LIMIT_S)
+        # The first request with a list of tools has to read it.
+        limit_s = proxy.limit_s if is_ready else max(proxy.limit_s, 0.3)
         chosen = partial(pruner.choose, request, as_it_came.mode, limit_s)
         return await _soon(chosen, limit_s, at_once=is_ready)
     except Exception as error:
@@ -412,36 +347,6 @@ async def _soon(work: Callable[[], _T], limit_s: float, *, at_once: bool) -> _T:
     return await asyncio.wait_for(asyncio.shield(working), limit_s)
 
 
-async def _forward(
-    proxy: Proxy,
-    request: Request,
-    target: str,
-    received: Headers,
-    api: ModelApi,
-    pruned: Pruned,
-    began: float,
-) -> Response:
-    url = proxy.upstream.url(target)
-    if pruned.coding == IDENTITY:
-        received = [pair for pair in received if pair[0] != "content-encoding"]
-    headers = proxy.upstream.headers(received, reads_answer=True)
-    sent = request_of(proxy.client, request.method, url, headers, pruned.body)
-    overhead = time.perf_counter() - began
-    added = {**pruned.headers, "x-orqen-overhead-ms": f"{overhead * 1000:.1f}"}
-    answer = await _sent(proxy, request, sent, api, added)
-    if not isinstance(answer, httpx.Response):
-        return answer
-    coding = answer.headers.get("content-encoding", "identity")
-    reader = AnswerReader(api, is_stream=_is_stream(answer), coding=coding)
-
-    def over() -> None:
-        reader.finish()
-        proxy.pruner.learn(pruned, reader)
-        proxy.seen(Exchange(pruned, tuple(reader.called), overhead))
-
-    return _PassedAnswer(answer, added, reader, over)
-
-
 async def _passed(
     proxy: Proxy,
     method: str,
@@ -450,12 +355,28 @@ async def _passed(
     content: AsyncIterator[bytes],
     added: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return the provider's answer to any other request, or to one that is too large."""
-    headers = proxy.upstream.headers(received, reads_answer=False)
-    url = proxy.upstream.url(target)
-    sent = request_of(proxy.client, method, url, headers, content)
+    sent = _request_of(proxy, method, target, received, content, reads_answer=False)
     answer = await _sent(proxy, None, sent, None, added or {})
     return _PassedAnswer(answer, added or {}) if isinstance(answer, httpx.Response) else answer
+
+
+def _request_of(
+    proxy: Proxy,
+    method: str,
+    target: str,
+    received: Headers,
+    content: bytes | AsyncIterable[bytes],
+    *,
+    reads_answer: bool,
+) -> httpx.Request:
+    headers = proxy.upstream.headers(received, reads_answer=reads_answer)
+    url = f"{proxy.upstream.base}{target}"
+    request = proxy.client.build_request(method, url, headers=headers, content=content)
+    # Those that httpx adds of itself, apart from length and host.
+    added = {"user-agent", "accept", "accept-encoding", "connection"} - {n for n, _ in headers}
+    for name in added:
+        request.headers.pop(name, None)
+    return request
 
 
 async def _sent(
@@ -466,9 +387,15 @@ async def _sent(
     added: Mapping[str, str],
 ) -> httpx.Response | Response:
     """Return the provider's answer as it begins, else an error in the provider's format."""
+
+    async def caller_has_left(receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            continue
+
     sending = asyncio.ensure_future(proxy.client.send(sent, stream=True))
-    leaving = asyncio.ensure_future(_left(request)) if request else None
-    waiting = {sending, leaving} if leaving else {sending}
+    waiting: set[asyncio.Future[Any]] = {sending}
+    if request is not None:
+        waiting.add(asyncio.ensure_future(caller_has_left(request.receive)))
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if not sending.done():
@@ -488,12 +415,6 @@ async def _sent(
                     await task
 
 
-async def _left(request: Request) -> None:
-    """Return when the caller has disconnected."""
-    while (await request.receive())["type"] != "http.disconnect":
-        continue
-
-
 class _PassedAnswer(StreamingResponse):
     """An answer forwarded byte for byte; each piece is read after the previous one was sent."""
 
@@ -505,13 +426,12 @@ class _PassedAnswer(StreamingResponse):
         over: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(self._pieces(answer, reader), status_code=answer.status_code)
-        kept = [*answer_headers(answer.headers.multi_items()), *added.items()]
+        kept = [*_end_to_end(answer.headers.multi_items()), *added.items()]
         self.raw_headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in kept]
         self._answer = answer
         self._over = over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer, and always close the connection to the provider."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -530,7 +450,7 @@ class _PassedAnswer(StreamingResponse):
 
 async def _body(request: Request) -> bytes | AsyncIterator[bytes]:
     """Return the whole body; if it is too large, its pieces as they arrive."""
-    pieces = _pieces(request)
+    pieces = _pieces(request.stream())
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > MOST_BYTES:
         return pieces
@@ -538,31 +458,16 @@ async def _body(request: Request) -> bytes | AsyncIterator[bytes]:
     async for piece in pieces:
         read += piece
         if len(read) > MOST_BYTES:
-            return _joined(bytes(read), pieces)
+            return _pieces(pieces, first=bytes(read))
     return bytes(read)
 
 
-async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for piece in others:
-        yield piece
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    async for piece in request.stream():
+async def _pieces(stream: AsyncIterator[bytes], first: bytes = b"") -> AsyncIterator[bytes]:
+    if first:
+        yield first
+    async for piece in stream:
         if piece:
             yield piece
-
-
-def _target(request: Request) -> str:
-    path = request.scope.get("raw_path") or request.url.path.encode()
-    query = request.scope.get("query_string", b"")
-    return (path.split(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
-
-
-def _is_stream(answer: httpx.Response) -> bool:
-    kind: str = answer.headers.get("content-type", "")
-    return kind.startswith("text/event-stream")
 
 
 def _refusal(

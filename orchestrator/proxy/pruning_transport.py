@@ -41,10 +41,8 @@ def make_pruner(
 ) -> Pruner:
     """Return a pruner that caches the lists of tools that it has read.
 
-    Args:
-        similarity: gives vectors to a list of tools; None: only words decide.
-        profile: feature weights and thresholds; the fitted defaults when None.
-        limit_s: time limit of a routing, after which all tools are forwarded.
+    Without `similarity`, which gives vectors to a list, only words decide. The default profile is
+        the fitted one. After the time limit of a routing all tools are forwarded.
     """
     cards = CardCache()
 
@@ -116,10 +114,9 @@ def prune(
 
 @cache
 def shared_pruner() -> Pruner:
-    """Return the pruner of this process.
+    """Return the pruner of this process, with the time limit of a mission's step.
 
-    Its callers wait in their own process, before a call of seconds, so it has the time limit of a
-    mission's step.
+    Its callers wait in their own process, before a call of seconds.
     """
     made = make_pruner(similarity_in_process(), limit_s=STEP_LIMIT_S)
     warm_up(made)
@@ -141,21 +138,17 @@ class PruningTransport(httpx.BaseTransport):
         mode: Mode = "prune",
         pruner: Pruner | None = None,
     ) -> None:
-        """Take the transport to prune for (httpx's own when None), and a pruner."""
         self._inner = transport or httpx.HTTPTransport()
         self._mode = mode
         self._pruner = pruner or shared_pruner()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request with the tools that fit it."""
-        api = _api(request)
+        api = _api_of(request)
         if api is None:
             return self._inner.handle_request(request)
-        pruned = self._pruner.prune(
-            api, request.read(), _mode(request, self._mode), _coding(request)
-        )
-        answer = self._inner.handle_request(_with_body(request, pruned))
-        return _read_on_its_way(answer, self._pruner, api, pruned)
+        sent, pruned = _pruned(request, request.read(), api, self._pruner, self._mode)
+        return _read_on_its_way(self._inner.handle_request(sent), self._pruner, api, pruned)
 
     def close(self) -> None:
         """Close the inner transport."""
@@ -172,20 +165,17 @@ class AsyncPruningTransport(httpx.AsyncBaseTransport):
         mode: Mode = "prune",
         pruner: Pruner | None = None,
     ) -> None:
-        """Take the transport to prune for (httpx's own when None), and a pruner."""
         self._inner = transport or httpx.AsyncHTTPTransport()
         self._mode = mode
         self._pruner = pruner or shared_pruner()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request with the tools that fit it."""
-        api = _api(request)
+        api = _api_of(request)
         if api is None:
             return await self._inner.handle_async_request(request)
-        pruned = self._pruner.prune(
-            api, await request.aread(), _mode(request, self._mode), _coding(request)
-        )
-        answer = await self._inner.handle_async_request(_with_body(request, pruned))
+        sent, pruned = _pruned(request, await request.aread(), api, self._pruner, self._mode)
+        answer = await self._inner.handle_async_request(sent)
         return _read_on_its_way(answer, self._pruner, api, pruned)
 
     async def aclose(self) -> None:
@@ -193,81 +183,70 @@ class AsyncPruningTransport(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+@dataclass(eq=False)
 class _ReadStream(httpx.SyncByteStream, httpx.AsyncByteStream):
     """The bytes of an answer, read as they pass."""
 
-    def __init__(
-        self,
-        stream: httpx.SyncByteStream | httpx.AsyncByteStream,
-        reader: AnswerReader,
-        over: Callable[[], None],
-    ) -> None:
-        self._stream = stream
-        self._reader = reader
-        self._over = over
+    stream: httpx.SyncByteStream | httpx.AsyncByteStream
+    reader: AnswerReader
+    over: Callable[[], None]
 
     def __iter__(self) -> Iterator[bytes]:
-        for piece in cast(httpx.SyncByteStream, self._stream):
-            self._reader.feed(piece)
+        for piece in cast(httpx.SyncByteStream, self.stream):
+            self.reader.feed(piece)
             yield piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in cast(httpx.AsyncByteStream, self._stream):
-            self._reader.feed(piece)
+        async for piece in cast(httpx.AsyncByteStream, self.stream):
+            self.reader.feed(piece)
             yield piece
 
     def close(self) -> None:
-        cast(httpx.SyncByteStream, self._stream).close()
-        self._finish()
+        cast(httpx.SyncByteStream, self.stream).close()
+        self.over()
 
     async def aclose(self) -> None:
-        await cast(httpx.AsyncByteStream, self._stream).aclose()
-        self._finish()
+        await cast(httpx.AsyncByteStream, self.stream).aclose()
+        self.over()
 
-    def _finish(self) -> None:
-        self._reader.finish()
-        self._over()
+
+def _api_of(request: httpx.Request) -> ModelApi | None:
+    return api_of(request.url.path) if request.method == "POST" else None
+
+
+def _pruned(
+    request: httpx.Request, body: bytes, api: ModelApi, pruner: Pruner, mode: Mode
+) -> tuple[httpx.Request, Pruned]:
+    """Return the request with the tools that fit and no headers for the pruner, and the choice."""
+    mode = read_mode(request.headers.get("x-orqen-mode"), mode)
+    pruned = pruner.prune(api, body, mode, request.headers.get("content-encoding", IDENTITY))
+    dropped = {"content-length", "transfer-encoding"}
+    if pruned.coding == IDENTITY:
+        dropped.add("content-encoding")
+    pairs = [pair for pair in request.headers.multi_items() if pair[0] not in dropped]
+    headers = [pair for pair in pairs if not pair[0].startswith("x-orqen-")]
+    content, extensions = pruned.body, request.extensions
+    method, url = request.method, request.url
+    sent = httpx.Request(method, url, headers=headers, content=content, extensions=extensions)
+    return sent, pruned
+
+
+def reader_of(answer: httpx.Response, api: ModelApi) -> AnswerReader:
+    """Return the reader of an answer."""
+    is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
+    coding = answer.headers.get("content-encoding", IDENTITY)
+    return AnswerReader(api, is_stream=is_stream, coding=coding)
 
 
 def _read_on_its_way(
     answer: httpx.Response, pruner: Pruner, api: ModelApi, pruned: Pruned
 ) -> httpx.Response:
-    is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
-    reader = AnswerReader(
-        api, is_stream=is_stream, coding=answer.headers.get("content-encoding", "identity")
-    )
-    answer.stream = _ReadStream(answer.stream, reader, lambda: pruner.learn(pruned, reader))
+    reader = reader_of(answer, api)
+
+    def over() -> None:
+        reader.finish()
+        pruner.learn(pruned, reader)
+
+    answer.stream = _ReadStream(answer.stream, reader, over)
     answer.headers.update(pruned.headers)
     return answer
-
-
-def _api(request: httpx.Request) -> ModelApi | None:
-    return api_of(request.url.path) if request.method == "POST" else None
-
-
-def _mode(request: httpx.Request, otherwise: Mode) -> Mode:
-    return read_mode(request.headers.get("x-orqen-mode"), otherwise)
-
-
-def _coding(request: httpx.Request) -> str:
-    coding: str = request.headers.get("content-encoding", IDENTITY)
-    return coding
-
-
-def _with_body(request: httpx.Request, pruned: Pruned) -> httpx.Request:
-    """Return the request with another body, and without the headers for the pruner."""
-    dropped = {"content-length", "transfer-encoding"}
-    if pruned.coding == IDENTITY:
-        dropped.add("content-encoding")
-    headers = [
-        pair
-        for pair in request.headers.multi_items()
-        if not pair[0].startswith("x-orqen-") and pair[0] not in dropped
-    ]
-    return httpx.Request(
-        request.method,
-        request.url,
-        headers=headers,
-        content=pruned.body,
-        extensions=request.extensions,
-    )

@@ -15,9 +15,6 @@ from orchestrator.proxy.proxy_app import Proxy, create_proxy
 
 _GRACE_S = 10
 """How long pending answers may take to finish after a signal to stop."""
-_COLLECTED_AFTER = (50_000, 20, 50)
-"""Garbage collection thresholds: new objects, and collections of the young and middle
-generations."""
 
 
 def serve(proxy: Proxy, host: str, port: int, *, ready: Callable[[str], None]) -> None:
@@ -29,7 +26,7 @@ def serve(proxy: Proxy, host: str, port: int, *, ready: Callable[[str], None]) -
         # tools.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*_COLLECTED_AFTER)
+        gc.set_threshold(50_000, 20, 50)
         ready(url)
 
     serve_app(create_proxy(proxy), host, port, ready=begin)
@@ -59,15 +56,10 @@ async def serving(
     certificate: Path | None = None,
     private_key: Path | None = None,
 ) -> None:
-    """Serve an app in this event loop until SIGINT or SIGTERM.
+    """Serve an app in this event loop until SIGINT or SIGTERM; port 0 takes a free one.
 
-    Args:
-        app: the app.
-        host: address to listen on.
-        port: 0 takes a free one.
-        ready: called with the address once requests are accepted.
-        certificate: PEM file; None: http only.
-        private_key: PEM file of the certificate's key, if that is not in the same file.
+    `ready` is called with the address once requests are accepted. With a certificate, a PEM file
+    that may contain its private key, the app is served by https.
 
     Raises:
         OSError: the port is taken, or a file cannot be read.
@@ -86,10 +78,8 @@ async def running_app(
 ) -> AsyncIterator[str]:
     """Serve an app in this event loop until the block ends; yield the base URL.
 
-    The app answers only while the loop turns, and leaves signals to the process.
-
-    Raises:
-        OSError: the port is taken.
+    The app answers only while the loop turns, and leaves signals to the process. A port that is
+    taken is an OSError.
     """
     listener, ready = listen(host, port), asyncio.Event()
     server = ReadyServer(_config(app, grace_s=grace_s), ready.set, is_guest=True)
@@ -153,11 +143,7 @@ class ReadyServer(uvicorn.Server):
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """Return host and port of `127.0.0.1:8080` or `[::]:8080`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
+    """Return host and port of `127.0.0.1:8080` or `[::]:8080`; other text is a UsageError."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65_535:
         raise UsageError(f"{text!r} is no HOST:PORT; give one as 127.0.0.1:8080")
@@ -165,11 +151,7 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Raises:
-        OSError: the port is taken, or the address does not belong to this machine.
-    """
+    """Return a listening socket; an OSError if the port is taken, or the address elsewhere."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Declared as TCP; otherwise asyncio leaves Nagle's delay on: 40 ms per answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

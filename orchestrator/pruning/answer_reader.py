@@ -3,15 +3,14 @@
 import json
 import re
 import zlib
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from orchestrator.pruning.model_request import ModelApi
 
 _MOST_KEPT: Final = 4_000_000
 """Maximum bytes of an answer or an event; larger ones pass unread."""
 _MOST_SAID: Final = 20_000
-_DATA: Final = b"data:"
 # "I do not have a tool for that", "there is no function which ...", "I lack the tools to ...".
 _MISSING: Final = re.compile(
     r"(?:n['\u2019]t|\b(?:not|no|cannot|lack|without|missing))\b[^.?!\n]{0,60}\b(?:tool|function)s?\b",
@@ -20,17 +19,17 @@ _MISSING: Final = re.compile(
 
 
 class AnswerReader:
-    """Takes an answer's bytes in order; stores names of tools and none of the text."""
+    """Takes an answer's bytes in order; stores names of tools and none of the text.
+
+    The answer may come as server-sent events. Bytes in an unknown content coding are not read.
+    """
 
     def __init__(self, api: ModelApi, *, is_stream: bool, coding: str = "identity") -> None:
-        """Read an answer of an API.
-
-        Args:
-            api: the format.
-            is_stream: True if the answer arrives as server-sent events.
-            coding: the content coding of the bytes; with an unknown one nothing is read.
-        """
-        self._unpack = _unpacker(coding)
+        self._unpack: Callable[[bytes], bytes] = lambda piece: b""
+        if coding == "identity":
+            self._unpack = bytes
+        elif coding in ("gzip", "deflate"):
+            self._unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress
         self._api = api
         self._is_stream = is_stream
         self._rest = bytearray()
@@ -52,8 +51,8 @@ class AnswerReader:
         while self._is_stream and (end := self._rest.find(b"\n")) >= 0:
             line = bytes(self._rest[:end])
             del self._rest[: end + 1]
-            if line.startswith(_DATA):
-                self._read(line.removeprefix(_DATA))
+            if line.startswith(b"data:"):
+                self._read(line.removeprefix(b"data:"))
         self._is_lost = len(self._rest) > _MOST_KEPT
 
     def finish(self) -> None:
@@ -72,22 +71,11 @@ class AnswerReader:
             document = json.loads(text)
         except (ValueError, RecursionError):
             return
-        if isinstance(document, dict):
-            self._note(document)
-
-    def _note(self, document: Mapping[str, Any]) -> None:
+        if not isinstance(document, dict):
+            return
         fresh = (name for name in self._api.calls(document) if name)
         self.called += [name for name in dict.fromkeys(fresh) if name not in self.called]
         if len(self._said) < _MOST_SAID:
             self._said += "".join(self._api.said(document))
         if (answer := self._api.answer_id(document)) and answer not in self.ids:
             self.ids.append(answer)
-
-
-def _unpacker(coding: str) -> Callable[[bytes], bytes]:
-    """Return the decoder of a content coding; an unknown one decodes to nothing."""
-    if coding == "identity":
-        return lambda piece: piece
-    if coding in ("gzip", "deflate"):
-        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress
-    return lambda piece: b""

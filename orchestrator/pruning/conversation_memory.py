@@ -9,6 +9,7 @@ from typing import Final
 from orchestrator.core.read_once import Recent
 
 _MOST_REQUESTS: Final = 16_384
+_TEXT: Final = ("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,6 @@ class TurnPlace:
     """Hashes of the requests that it may continue, nearest first."""
 
 
-_NOTHING: Final = Remembered()
-
-
 class ConversationMemory:
     """Recent requests, each with the tools of its conversation; thread-safe.
 
@@ -47,27 +45,24 @@ class ConversationMemory:
         self._answers: Recent[bytes, bytes] = Recent(_MOST_REQUESTS)
 
     def place(self, start: str, turns: Iterable[str], follows: str = "") -> TurnPlace:
-        """Return the position of a request.
+        """Return the position of a request, whose conversation shares the text of its start.
 
-        Args:
-            start: a text that all requests of a conversation share.
-            turns: the texts of the turns.
-            follows: the id of an answer that it continues, or of the whole conversation.
+        `follows` is the id of an answer that it continues, or of the whole conversation.
         """
-        running, keys = hmac.new(self._secret, _bytes(start), hashlib.sha256), []
+        running, keys = hmac.new(self._secret, start.encode(*_TEXT), hashlib.sha256), []
         if follows:
             followed = self._answer_key(follows)
             keys.append(self._answers.get(followed) or followed)
             running.update(followed)
         for turn in turns:
-            running.update(hashlib.sha256(_bytes(turn)).digest())
+            running.update(hashlib.sha256(turn.encode(*_TEXT)).digest())
             keys.append(running.digest())
         keys = keys or [running.digest()]
         return TurnPlace(key=keys[-1], before=tuple(reversed(keys[:-1])))
 
     def of(self, place: TurnPlace) -> Remembered:
         """Return the memory of the conversation up to a request."""
-        return next(filter(None, map(self._kept.get, place.before)), _NOTHING)
+        return next(filter(None, map(self._kept.get, place.before)), Remembered())
 
     def forwarded(self, place: TurnPlace, names: Collection[str]) -> None:
         """Remember that a conversation had these tools."""
@@ -77,23 +72,12 @@ class ConversationMemory:
     def answered(
         self, place: TurnPlace, answers: Sequence[str], called: Collection[str], *, is_miss: bool
     ) -> None:
-        """Remember the answer to a request.
-
-        Args:
-            place: the position of the request.
-            answers: ids of the answer, which a later request may name.
-            called: the tools that the answer called.
-            is_miss: True if a tool was missing.
-        """
-        known = self._kept.get(place.key) or _NOTHING
+        """Remember the ids of an answer, the tools that it called, and whether one was missing."""
+        known = self._kept.get(place.key) or Remembered()
         for answer in answers:
             self._answers.put(self._answer_key(answer), place.key)
-        with_called = Remembered(known.forwarded | set(called), known.misses + is_miss)
-        self._kept.put(place.key, with_called)
+        forwarded = known.forwarded | set(called)
+        self._kept.put(place.key, Remembered(forwarded, known.misses + is_miss))
 
     def _answer_key(self, answer: str) -> bytes:
-        return hmac.digest(self._secret, _bytes(f"answer {answer}"), hashlib.sha256)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+        return hmac.digest(self._secret, f"answer {answer}".encode(*_TEXT), hashlib.sha256)

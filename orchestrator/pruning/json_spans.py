@@ -6,7 +6,7 @@ digits of numbers, the escapes of texts.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
@@ -22,10 +22,9 @@ class Span(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A member of an object: its name, the start of the name, and its value."""
+    """A member of an object; an element of an array has no name."""
 
     name: str
-    start: int
     span: Span
 
 
@@ -35,32 +34,15 @@ def members(text: str) -> list[Member]:
     Raises:
         ValueError: the text is not one JSON object.
     """
-    found: list[Member] = []
-
-    def member(start: int) -> int:
-        if text[start : start + 1] != '"':
-            raise ValueError(f"expected a name at character {start}")
-        name = _span(text, start)
-        colon = _expect(text, _after_space(text, name.end), ":")
-        found.append(Member(name.value, start, _span(text, _after_space(text, colon))))
-        return found[-1].span.end
-
-    end = _after_space(text, _each(text, _after_space(text, 0), "{}", member))
-    if end != len(text):
+    found, end = _items(text, 0, "{}")
+    if (end := _after_space(text, end)) != len(text):
         raise ValueError(f"unexpected text after the object, at character {end}")
     return found
 
 
 def elements(text: str, array: Span) -> list[Span]:
     """Return the elements of an array of a text, in their order."""
-    found: list[Span] = []
-
-    def element(start: int) -> int:
-        found.append(_span(text, start))
-        return found[-1].end
-
-    _each(text, array.start, "[]", element)
-    return found
+    return [item.span for item in _items(text, array.start, "[]")[0]]
 
 
 def replaced(text: str, changes: Mapping[tuple[int, int], str]) -> str:
@@ -72,30 +54,30 @@ def replaced(text: str, changes: Mapping[tuple[int, int], str]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _each(text: str, at: int, brackets: str, item: Callable[[int], int]) -> int:
-    """Return the end of an object or array that begins at `at`.
+def _items(text: str, at: int, brackets: str) -> tuple[list[Member], int]:
+    """Return the members of an object or the elements of an array, and its end."""
+    found: list[Member] = []
+    at = _after(text, at, brackets[0])
+    while text[at : at + 1] != brackets[1]:
+        if found:
+            at = _after(text, at, ",")
+        name = ""
+        if brackets == "{}":
+            if text[at : at + 1] != '"':
+                raise ValueError(f"expected a name at character {at}")
+            name, at = _DECODER.raw_decode(text, at)
+            at = _after(text, at, ":")
+        value, end = _DECODER.raw_decode(text, at)
+        found.append(Member(name, Span(value, at, end)))
+        at = _after_space(text, end)
+    return found, at + 1
 
-    `item` is called with the start of each of its items and returns the item's end.
-    """
-    at = _after_space(text, _expect(text, at, brackets[0]))
-    if text[at : at + 1] == brackets[1]:
-        return at + 1
-    while True:
-        at = _after_space(text, item(at))
-        if text[at : at + 1] == brackets[1]:
-            return at + 1
-        at = _after_space(text, _expect(text, at, ","))
 
-
-def _expect(text: str, at: int, character: str) -> int:
+def _after(text: str, at: int, character: str) -> int:
+    at = _after_space(text, at)
     if text[at : at + 1] != character:
         raise ValueError(f"expected {character!r} at character {at}")
-    return at + 1
-
-
-def _span(text: str, at: int) -> Span:
-    value, end = _DECODER.raw_decode(text, at)
-    return Span(value, at, end)
+    return _after_space(text, at + 1)
 
 
 def _after_space(text: str, at: int) -> int:

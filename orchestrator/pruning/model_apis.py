@@ -6,31 +6,24 @@ from typing import Any, Final
 
 from orchestrator.core.errors import UsageError
 from orchestrator.pruning.model_request import (
+    FUNCTION_KINDS,
     Conversation,
     ModelApi,
     OfferedTool,
-    ToolChoice,
     conversation_of,
     failure_in,
     member,
+    name_called,
     objects,
     offered,
     string_in,
     text_of,
 )
 
-_FUNCTION_KINDS: Final = ("function", "custom")
-_ANTHROPIC_KINDS: Final = (None, "custom")
 _RESPONSE_CALLS: Final = ("function_call", "custom_tool_call")
-_RESPONSE_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
-_RESPONSE_SEARCH: Final = "tool_search"
-_ANTHROPIC_SEARCH: Final = {
-    "type": "tool_search_tool_bm25_20251119",
-    "name": "tool_search_tool_bm25",
-}
 
 
-class ChatCompletions(ModelApi):
+class _ChatCompletions(ModelApi):
     """Requests to /chat/completions, which most compatible servers implement."""
 
     name = "chat"
@@ -45,31 +38,19 @@ class ChatCompletions(ModelApi):
         """Read a function, a custom tool, or an entry of `functions`."""
         if "type" not in entry:
             return offered(entry, entry)
-        is_own = entry["type"] in _FUNCTION_KINDS
+        is_own = entry["type"] in FUNCTION_KINDS
         return offered(entry, entry.get(entry["type"]) if is_own else None)
 
-    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        """Read `tool_choice` or `function_call`."""
-        chosen = body.get("tool_choice", body.get("function_call"))
-        if isinstance(chosen, str):
-            return ToolChoice(is_none=chosen == "none")
-        named = [chosen, *objects(member(chosen, "allowed_tools", "tools"))]
-        return ToolChoice(names=frozenset(filter(None, map(_chat_called, named))))
-
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
-        """Read `messages`."""
         messages = list(objects(body.get("messages")))
         last = messages[-1] if messages else {}
         answered = last.get("role") in ("tool", "function")
         return conversation_of(
-            said=((m.get("role"), text_of(m.get("content"), "text")) for m in messages),
+            messages,
+            "text",
             called=chain.from_iterable(map(_chat_calls, messages)),
             last_error=failure_in(text_of(last.get("content"), "text")) if answered else None,
         )
-
-    def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return None: this API has no search."""
-        return None
 
     def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield the calls of each choice, whole or as it grows."""
@@ -78,23 +59,16 @@ class ChatCompletions(ModelApi):
                 yield from _chat_calls(member(choice, part) or {})
 
     def said(self, document: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the text of each choice, whole or as it grows."""
         for choice in objects(document.get("choices")):
             yield string_in(choice, "message", "content") + string_in(choice, "delta", "content")
 
 
 def _chat_calls(message: Mapping[str, Any]) -> Iterator[str]:
-    yield from map(_chat_called, objects(message.get("tool_calls")))
+    yield from map(name_called, objects(message.get("tool_calls")))
     yield string_in(message, "function_call", "name")
 
 
-def _chat_called(value: Any) -> str:
-    """Return the name in a call or a choice: under its kind, or at its top."""
-    named = (string_in(value, kind, "name") for kind in _FUNCTION_KINDS)
-    return next(filter(None, named), string_in(value, "name"))
-
-
-class Responses(ModelApi):
+class _Responses(ModelApi):
     """Requests to /responses."""
 
     name = "responses"
@@ -103,40 +77,30 @@ class Responses(ModelApi):
 
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Read a function or a custom tool; namespaces and others are the provider's own."""
-        return offered(entry, entry if entry.get("type") in _FUNCTION_KINDS else None)
-
-    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        """Read `tool_choice`."""
-        chosen = body.get("tool_choice")
-        if isinstance(chosen, str):
-            return ToolChoice(is_none=chosen == "none")
-        named = [chosen, *objects(member(chosen, "tools"))]
-        return ToolChoice(names=frozenset(filter(None, (string_in(one, "name") for one in named))))
+        return offered(entry, entry if entry.get("type") in FUNCTION_KINDS else None)
 
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
-        """Read `input`, a text or items."""
         given = body.get("input")
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]
         items = list(objects(given))
         last = items[-1] if items else {}
+        outputs = ("function_call_output", "custom_tool_call_output")
         answer = text_of(last.get("output"), "input_text", "output_text")
         conversation_id = string_in(body, "conversation") or string_in(body, "conversation", "id")
         return conversation_of(
-            said=(
-                (item.get("role"), text_of(item.get("content"), "input_text", "output_text"))
-                for item in items
-            ),
+            items,
+            "input_text",
+            "output_text",
             called=(string_in(i, "name") for i in items if i.get("type") in _RESPONSE_CALLS),
-            last_error=failure_in(answer) if last.get("type") in _RESPONSE_OUTPUTS else None,
+            last_error=failure_in(answer) if last.get("type") in outputs else None,
             instructions=string_in(body, "instructions"),
             follows=string_in(body, "previous_response_id") or conversation_id,
         )
 
     def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return OpenAI's own search."""
-        has_one = any(entry.get("type") == _RESPONSE_SEARCH for entry in entries)
-        return None if has_one else {"type": _RESPONSE_SEARCH}
+        has_one = any(entry.get("type") == "tool_search" for entry in entries)
+        return None if has_one else {"type": "tool_search"}
 
     def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield the calls of an answer's output, or of an item of a stream."""
@@ -158,7 +122,7 @@ class Responses(ModelApi):
         return string_in(document, "response", "id")
 
 
-class Messages(ModelApi):
+class _Messages(ModelApi):
     """Requests to /messages."""
 
     name = "messages"
@@ -166,33 +130,30 @@ class Messages(ModelApi):
 
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Read a tool of the caller; one with another type is Anthropic's own."""
-        return offered(entry, entry if entry.get("type") in _ANTHROPIC_KINDS else None)
-
-    def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        """Read `tool_choice`."""
-        chosen = body.get("tool_choice")
-        name = string_in(chosen, "name")
-        return ToolChoice(
-            is_none=member(chosen, "type") == "none", names=frozenset([name] if name else [])
-        )
+        return offered(entry, entry if entry.get("type") in (None, "custom") else None)
 
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
-        """Read `messages`."""
         messages = list(objects(body.get("messages")))
         blocks = [block for message in messages for block in objects(message.get("content"))]
-        last = list(objects(messages[-1].get("content"))) if messages else []
+        failures = []
+        for block in objects(messages[-1].get("content")) if messages else ():
+            if block.get("type") == "tool_result":
+                answer = text_of(block.get("content"), "text")
+                is_error = block.get("is_error") is True
+                failures.append((answer or "it failed") if is_error else failure_in(answer))
         return conversation_of(
-            said=((turn.get("role"), text_of(turn.get("content"), "text")) for turn in messages),
+            messages,
+            "text",
             called=(string_in(b, "name") for b in blocks if b.get("type") == "tool_use"),
-            last_error=next(filter(None, map(_anthropic_failure, last)), None),
+            last_error=next(filter(None, failures), None),
             instructions=text_of(body.get("system"), "text"),
         )
 
     def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return Anthropic's search by words."""
         kinds = (str(entry.get("type") or "") for entry in entries)
         has_one = any(kind.startswith("tool_search_tool_") for kind in kinds)
-        return None if has_one else _ANTHROPIC_SEARCH
+        name = "tool_search_tool_bm25"
+        return None if has_one else {"type": f"{name}_20251119", "name": name}
 
     def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield the calls of an answer's content, or of a block that a stream begins."""
@@ -206,18 +167,10 @@ class Messages(ModelApi):
         yield string_in(document, "delta", "text")
 
     def error(self, message: str, kind: str) -> Mapping[str, Any]:
-        """Return an error in Anthropic's format."""
         return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def _anthropic_failure(block: Mapping[str, Any]) -> str | None:
-    if block.get("type") != "tool_result":
-        return None
-    said = text_of(block.get("content"), "text")
-    return (said or "it failed") if block.get("is_error") is True else failure_in(said)
-
-
-APIS: Final[tuple[ModelApi, ...]] = (ChatCompletions(), Responses(), Messages())
+APIS: Final[tuple[ModelApi, ...]] = (_ChatCompletions(), _Responses(), _Messages())
 
 
 def api_of(path: str) -> ModelApi | None:
@@ -226,16 +179,11 @@ def api_of(path: str) -> ModelApi | None:
 
 
 def api_named(name: str) -> ModelApi:
-    """Return the API of a name: chat, responses, messages.
-
-    Raises:
-        UsageError: no API has that name.
-    """
-    found = next((api for api in APIS if api.name == name), None)
-    if found is None:
-        known = ", ".join(api.name for api in APIS)
-        raise UsageError(f"no API is called {name!r}; name one of {known}")
-    return found
+    """Return the API of a name: chat, responses, messages; a UsageError for others."""
+    known = {api.name: api for api in APIS}
+    if name not in known:
+        raise UsageError(f"no API is called {name!r}; name one of {', '.join(known)}")
+    return known[name]
 
 
 def api_of_tools(tools: Sequence[Mapping[str, Any]]) -> ModelApi:

@@ -3,27 +3,21 @@
 import json
 import re
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import zstandard
 
 JsonValue = Any
-SPEAKERS: Final = ("user", "assistant")
-INSTRUCTORS: Final = ("system", "developer")
 OWN_KEYWORDS: Final = ("x-orqen-examples", "x-orchet-load-policy")
 """Keywords of a tool for the router, which the model's provider never sees."""
 IDENTITY: Final = "identity"
+FUNCTION_KINDS: Final = ("function", "custom")
 MOST_BYTES: Final = 20_000_000
 """Maximum size of a request; larger ones are not read."""
-_ZLIB: Final = frozenset({"gzip", "x-gzip", "deflate"})
-_CORE_POLICY: Final = "core"
-_MOST_BEFORE: Final = 2_000
 _FAILURE_BEGINS: Final = re.compile(r"\s*(?:error|exception|traceback)\b", re.IGNORECASE)
-_FAILURE_FIELDS: Final = ("error", "errors", "isError", "is_error")
-_MOST_READ: Final = 4_000
 # In scripts without spaces a name may stand between letters, so words consist of ASCII alone.
 _WORDS: Final = [
     re.compile(pattern, re.ASCII) for pattern in (r"\w+", r"\w+(?:-+\w+)*", r"\w+(?:[.:/-]+\w+)*")
@@ -71,7 +65,7 @@ class Conversation:
     """The id of an earlier answer that it continues, if the provider stores answers."""
 
 
-class ModelApi(ABC):
+class ModelApi(Protocol):
     """The format of requests to one API and of its answers."""
 
     name: str
@@ -86,27 +80,28 @@ class ModelApi(ABC):
         """Return the name of the member that holds the tools."""
         return "tools"
 
-    @abstractmethod
     def tool(self, entry: Mapping[str, Any]) -> OfferedTool:
         """Return the tool of an entry of that member."""
 
-    @abstractmethod
     def choice(self, body: Mapping[str, Any]) -> ToolChoice:
-        """Return the tools that may be called."""
+        """Return the tools that may be called: each API has its own form of it, and no other's."""
+        chosen = body.get("tool_choice", body.get("function_call"))
+        allowed = member(chosen, "allowed_tools", "tools") or member(chosen, "tools")
+        return ToolChoice(
+            is_none="none" in (chosen, member(chosen, "type")),
+            names=frozenset(filter(None, map(name_called, [chosen, *objects(allowed)]))),
+        )
 
-    @abstractmethod
     def conversation(self, body: Mapping[str, Any]) -> Conversation:
         """Return the turns."""
 
-    @abstractmethod
     def search_tool(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return the tool that finds deferred tools; None if the request already has one."""
+        """Return the tool that finds deferred tools; None without one, or if one is there."""
+        return None
 
-    @abstractmethod
     def calls(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield names of the tools that an answer, or an event of a stream, calls."""
 
-    @abstractmethod
     def said(self, document: Mapping[str, Any]) -> Iterator[str]:
         """Yield the texts of an answer, or of an event of a stream."""
 
@@ -138,6 +133,12 @@ def string_in(value: JsonValue, *names: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def name_called(value: JsonValue) -> str:
+    """Return the name in a call or a choice: under its kind, or at its top."""
+    named = (string_in(value, kind, "name") for kind in FUNCTION_KINDS)
+    return next(filter(None, named), string_in(value, "name"))
+
+
 def text_of(content: JsonValue, *kinds: str) -> str:
     """Return the text of a turn: a string, or its parts of these kinds."""
     if isinstance(content, str):
@@ -150,14 +151,11 @@ def failure_in(answer: str) -> str | None:
     """Return the failure that a tool's answer reports, for APIs without a field for it."""
     found: Any = {}
     if answer.lstrip().startswith("{"):
-        try:
+        with suppress(ValueError, RecursionError):
             found = json.loads(answer)
-        except (ValueError, RecursionError):
-            found = {}
-    is_failure = _FAILURE_BEGINS.match(answer) or found.get("ok") is False
-    if is_failure or any(found.get(field) for field in _FAILURE_FIELDS):
-        return answer[:_MOST_READ]
-    return None
+    named = any(found.get(field) for field in ("error", "errors", "isError", "is_error"))
+    is_failure = named or found.get("ok") is False or _FAILURE_BEGINS.match(answer)
+    return answer[:4_000] if is_failure else None
 
 
 def words_in(text: str) -> frozenset[str]:
@@ -166,22 +164,24 @@ def words_in(text: str) -> frozenset[str]:
 
 
 def conversation_of(
-    said: Iterable[tuple[object, str]],
+    messages: Iterable[Mapping[str, Any]],
+    *kinds: str,
     called: Iterable[str],
     last_error: str | None,
     instructions: str = "",
     follows: str = "",
 ) -> Conversation:
-    """Return a conversation from texts with roles and names of calls, in order."""
+    """Return a conversation from messages with texts of these kinds, and names of calls."""
+    said = [(one.get("role"), text_of(one.get("content"), *kinds)) for one in messages]
     turns = [(role, text) for role, text in said if text.strip()]
-    texts = [(role, text) for role, text in turns if role in SPEAKERS]
-    instructed = (text for role, text in turns if role in INSTRUCTORS)
+    texts = [(role, text) for role, text in turns if role in ("user", "assistant")]
+    instructed = (text for role, text in turns if role in ("system", "developer"))
     asked = [place for place, (role, _) in enumerate(texts) if role == "user"]
     last, first = asked[-1:] or [0], asked[-2:-1] or [0]
     return Conversation(
         request=texts[asked[-1]][1] if asked else "",
         goal=texts[asked[0]][1] if asked else "",
-        before="\n".join(text for _, text in texts[first[0] : last[0]])[-_MOST_BEFORE:],
+        before="\n".join(text for _, text in texts[first[0] : last[0]])[-2_000:],
         instructions="\n".join(filter(None, (instructions, *instructed))),
         called=tuple(dict.fromkeys(reversed([name for name in called if name]))),
         last_error=last_error,
@@ -196,7 +196,7 @@ def offered(entry: Mapping[str, Any], function: JsonValue) -> OfferedTool:
         return OfferedTool(name="", function=None)
     policy = entry.get("x-orchet-load-policy", function.get("x-orchet-load-policy"))
     described = {**function, **{key: entry[key] for key in OWN_KEYWORDS if key in entry}}
-    is_core = policy == _CORE_POLICY or entry.get("defer_loading") is True
+    is_core = policy == "core" or entry.get("defer_loading") is True
     return OfferedTool(name=name, function=described, is_core=is_core)
 
 
@@ -212,23 +212,20 @@ def decoded(body: bytes, coding: str) -> bytes:
     """
     names = [name.strip().lower() for name in coding.split(",")]
     for name in reversed([name for name in names if name not in ("", IDENTITY)]):
+        if name not in ("zstd", "gzip", "x-gzip", "deflate"):
+            raise UnreadCoding(f"{name!r} is not read here")
         try:
-            body = _decoded(body, name)
+            if name == "zstd":
+                whole = zstandard.ZstdDecompressor()
+                with whole.stream_reader(body, read_across_frames=True) as reader:
+                    body = reader.read(MOST_BYTES + 1)
+            else:
+                unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+                body = unpacked.decompress(body, MOST_BYTES + 1)
+                if unpacked.unused_data or not (unpacked.eof or unpacked.unconsumed_tail):
+                    raise UnreadCoding(f"it is not one whole {name}")
         except (zlib.error, zstandard.ZstdError) as error:
             raise UnreadCoding(f"it is not valid {name}") from error
         if len(body) > MOST_BYTES:
             raise UnreadCoding(f"it holds more than {MOST_BYTES:,} bytes")
     return body
-
-
-def _decoded(body: bytes, name: str) -> bytes:
-    if name == "zstd":
-        with zstandard.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
-            return reader.read(MOST_BYTES + 1)
-    if name not in _ZLIB:
-        raise UnreadCoding(f"{name!r} is not read here")
-    unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-    plain = unpacked.decompress(body, MOST_BYTES + 1)
-    if unpacked.unused_data or not (unpacked.eof or unpacked.unconsumed_tail):
-        raise UnreadCoding(f"it is not one whole {name}")
-    return plain

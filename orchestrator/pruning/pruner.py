@@ -9,12 +9,11 @@ from typing import Final, Literal, get_args
 from orchestrator.language.detect import foreign_in
 from orchestrator.pruning.answer_reader import AnswerReader
 from orchestrator.pruning.conversation_memory import ConversationMemory, Remembered, TurnPlace
-from orchestrator.pruning.json_spans import Member, Span, elements, members, replaced
+from orchestrator.pruning.json_spans import Span, elements, members, replaced
 from orchestrator.pruning.model_request import (
     IDENTITY,
     Conversation,
     ModelApi,
-    OfferedTool,
     ToolChoice,
     UnreadCoding,
     decoded,
@@ -26,17 +25,7 @@ from orchestrator.routing.selection import RouteContext, Selection
 Mode = Literal["prune", "defer", "sticky", "shadow"]
 MODES: Final = get_args(Mode)
 Routing = Literal["semantic", "nothing_fits", "fail_open", "passed_on", "unread"]
-"""How tools were chosen.
-
-`passed_on`: there was nothing to choose; `unread`: its compression cannot be read here."""
-_WIDENED: Final = 8
-"""The number of best tools after an answer that missed one; after a second miss, all are sent."""
-
-_MISSING: Final = "a tool was missing"
-_SHORT: Final = 120
-"""Length up to which a text may need the previous turns to be understood."""
-_MOST_READ: Final = 2_000
-"""Characters of a request that language detection reads."""
+"""`passed_on`: there was nothing to choose; `unread`: its compression cannot be read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +41,6 @@ class ReadRequest:
     tools: Span
     choice: ToolChoice
     conversation: Conversation
-    named: frozenset[str]
-    """Words of the instructions that may be tool names."""
     list_key: bytes
     place: TurnPlace
 
@@ -84,15 +71,12 @@ class Pruned:
     @property
     def headers(self) -> dict[str, str]:
         """The x-orqen-* headers for the caller."""
-        if self.routing == "unread":
-            return {"x-orqen-routing": self.routing, "x-orqen-mode": self.mode}
-        headers = {
-            "x-orqen-tools-input": str(self.offered),
-            "x-orqen-tools-output": str(self.forwarded),
-            "x-orqen-prune-ratio": f"{self.forwarded}/{self.offered}",
-            "x-orqen-routing": self.routing,
-            "x-orqen-mode": self.mode,
-        }
+        headers: dict[str, str] = {}
+        if self.routing != "unread":
+            headers["x-orqen-tools-input"] = str(self.offered)
+            headers["x-orqen-tools-output"] = str(self.forwarded)
+            headers["x-orqen-prune-ratio"] = f"{self.forwarded}/{self.offered}"
+        headers |= {"x-orqen-routing": self.routing, "x-orqen-mode": self.mode}
         if self.selection is not None:
             headers["x-orqen-band"] = self.selection.band
         return headers
@@ -126,6 +110,14 @@ class Pruner:
         if len(spans) != 1 or not isinstance(spans[0].value, list) or not spans[0].value:
             return None
         array, conversation = spans[0], api.conversation(said)
+        turns = [
+            text[turn.start : turn.end]
+            for one in found
+            if one.name == api.turns_member
+            for turn in (
+                elements(text, one.span) if isinstance(one.span.value, list) else [one.span]
+            )
+        ]
         return ReadRequest(
             api=api,
             raw=body,
@@ -134,9 +126,8 @@ class Pruner:
             tools=array,
             choice=api.choice(said),
             conversation=conversation,
-            named=words_in(conversation.instructions),
             list_key=list_key(api, text[array.start : array.end]),
-            place=self._place(api, text, found, conversation),
+            place=self._memory.place(api.name, turns, conversation.follows),
         )
 
     def is_ready(self, request: ReadRequest) -> bool:
@@ -148,10 +139,7 @@ class Pruner:
     ) -> Pruned:
         """Return the request with the tools that fit it.
 
-        Args:
-            request: the result of `read`.
-            mode: the treatment of the other tools.
-            limit_s: time limit of routing; None: the router's own limit.
+        The mode is the treatment of the others; without a time limit that of the router counts.
 
         Raises:
             DocumentInvalid: a tool cannot be read, or two have one name.
@@ -159,9 +147,38 @@ class Pruner:
         tools = self._lists.known(request.list_key) or self._lists.read(
             request.api, request.text, request.tools, request.list_key
         )
-        if request.choice.is_none or not request.conversation.request:
+        talk, choice = request.conversation, request.choice
+        if choice.is_none or not talk.request:
             return replace(_sent(request, tools, mode, tools.entries), routing="passed_on")
-        return self._chosen(request, tools, mode, limit_s)
+        known = self._memory.of(request.place)
+        context = RouteContext(
+            goal=talk.goal if talk.goal != talk.request else "",
+            earlier=talk.called,
+            last_error=talk.last_error or ("a tool was missing" if known.misses else None),
+        )
+        asked = talk.request
+        # A short text that fits no tool may need the turns before it to be understood.
+        if talk.before and len(asked) <= 120 and not tools.router.route(asked).fits:
+            asked = f"{talk.before}\n{asked}"
+        selection = tools.router.route(asked, context, limit_s=limit_s)
+        if selection.fits and foreign_in(asked[:2_000]) is not None:
+            reason = "the request is not in English"
+            unread = {"fits": False, "band": "nothing_fits", "reason": reason}
+            selection = selection.model_copy(update=unread)
+        # However little they fit; the instructions may name some.
+        stay = choice.names.union(talk.called, words_in(talk.instructions))
+        names = _names(tools, selection, known, mode)
+        names |= {e.tool.name for e in tools.entries if e.tool.is_core or e.tool.name in stay}
+        kept = [e for e in tools.entries if e.tool.function is None or e.tool.name in names]
+        if mode != "shadow":
+            self._memory.forwarded(request.place, names)
+        routing: Routing = "semantic" if selection.fits else "nothing_fits"
+        return replace(
+            _sent(request, tools, mode, kept),
+            selection=selection,
+            routing="fail_open" if selection.band == "fail_open" else routing,
+            reason=selection.reason,
+        )
 
     def prune(
         self, api: ModelApi, body: bytes, mode: Mode = "prune", coding: str = IDENTITY
@@ -185,45 +202,6 @@ class Pruner:
         is_miss = missed and pruned.mode != "defer"
         self._memory.answered(pruned.place, answer.ids, answer.called, is_miss=is_miss)
 
-    def _place(
-        self, api: ModelApi, text: str, found: Sequence[Member], conversation: Conversation
-    ) -> TurnPlace:
-        turns = [one.span for one in found if one.name == api.turns_member]
-        texts = [
-            text[turn.start : turn.end]
-            for span in turns
-            for turn in (elements(text, span) if isinstance(span.value, list) else [span])
-        ]
-        return self._memory.place(api.name, texts, conversation.follows)
-
-    def _chosen(
-        self, request: ReadRequest, tools: ToolList, mode: Mode, limit_s: float | None
-    ) -> Pruned:
-        known = self._memory.of(request.place)
-        context = _context(request.conversation, known)
-        asked = _asked(request.conversation, tools)
-        selection = _read(tools.router.route(asked, context, limit_s=limit_s), asked)
-        staying = [entry for entry in tools.entries if _stays(entry.tool, request)]
-        names = _names(tools, selection, known, mode)
-        names |= {entry.tool.name for entry in staying if entry.tool.name}
-        kept = [e for e in tools.entries if e.tool.function is None or e.tool.name in names]
-        if mode != "shadow":
-            self._memory.forwarded(request.place, names)
-        return replace(
-            _sent(request, tools, mode, kept),
-            selection=selection,
-            routing=_routing(selection),
-            reason=selection.reason,
-        )
-
-
-def _read(selection: Selection, asked: str) -> Selection:
-    """Return the selection; one in which nothing fits if the router cannot read the language."""
-    if not selection.fits or foreign_in(asked[:_MOST_READ]) is None:
-        return selection
-    unread = {"fits": False, "band": "nothing_fits", "reason": "the request is not in English"}
-    return selection.model_copy(update=unread)
-
 
 def _names(tools: ToolList, selection: Selection, known: Remembered, mode: Mode) -> set[str]:
     """Return names of the caller's tools that fit, and of those that the conversation retains."""
@@ -232,7 +210,7 @@ def _names(tools: ToolList, selection: Selection, known: Remembered, mode: Mode)
         return everything
     names = set(selection.tools)
     if known.misses:
-        names.update(islice(selection.scores, _WIDENED))
+        names.update(islice(selection.scores, 8))
     if known.misses or mode in ("sticky", "defer"):
         names |= known.forwarded & everything
     return names or everything
@@ -255,34 +233,6 @@ def fallen_open(as_it_came: Pruned, request: ReadRequest | None, error: Exceptio
     )
 
 
-def _asked(conversation: Conversation, tools: ToolList) -> str:
-    """Return the request, with the turns before it if it only agrees and names no tool."""
-    text = conversation.request
-    if not conversation.before or len(text) > _SHORT or tools.router.route(text).fits:
-        return text
-    return f"{conversation.before}\n{text}"
-
-
-def _context(conversation: Conversation, known: Remembered) -> RouteContext:
-    goal = conversation.goal if conversation.goal != conversation.request else ""
-    error = conversation.last_error or (_MISSING if known.misses else None)
-    return RouteContext(goal=goal, earlier=conversation.called, last_error=error)
-
-
-def _stays(tool: OfferedTool, request: ReadRequest) -> bool:
-    """Return True if a tool is always sent, however little it fits."""
-    if tool.function is None or tool.is_core:
-        return True
-    called = request.conversation.called
-    return tool.name in request.choice.names or tool.name in called or tool.name in request.named
-
-
-def _routing(selection: Selection) -> Routing:
-    if selection.band == "fail_open":
-        return "fail_open"
-    return "semantic" if selection.fits else "nothing_fits"
-
-
 def _sent(request: ReadRequest, tools: ToolList, mode: Mode, kept: Collection[ToolEntry]) -> Pruned:
     """Return the request with these tools; others are omitted, deferred, or in shadow mode sent."""
     loaded = {id(entry) for entry in kept}
@@ -293,7 +243,11 @@ def _sent(request: ReadRequest, tools: ToolList, mode: Mode, kept: Collection[To
     if len(sent) == len(tools.entries) and not tools.is_rewritten:
         body, coding = request.raw, request.coding
     else:
-        texts = _deferred(tools, loaded) if defers else _marked(tools, [*sent])
+        shown = [*sent]
+        if defers:
+            shown = [entry if id(entry) in loaded else _deferred(entry) for entry in tools.entries]
+            shown += [tools.search_tool] if tools.search_tool else []
+        texts = _marked(tools, shown)
         place = (request.tools.start, request.tools.end)
         body = replaced(request.text, {place: f"[{','.join(texts)}]"}).encode()
         coding = IDENTITY
@@ -311,19 +265,13 @@ def _sent(request: ReadRequest, tools: ToolList, mode: Mode, kept: Collection[To
     )
 
 
-def _deferred(tools: ToolList, loaded: Collection[int]) -> list[str]:
-    """Return the texts of all tools, marking as deferred those that are not loaded."""
-    search = (tools.search_tool,) if tools.search_tool else ()
-    sent = [e if id(e) in loaded or e.is_deferred else _later(e) for e in tools.entries]
-    return _marked(tools, [*sent, *search])
-
-
-def _later(entry: ToolEntry) -> ToolEntry:
+def _deferred(entry: ToolEntry) -> ToolEntry:
     """Return a tool as deferred, without the cache mark, which Anthropic refuses on such a tool."""
+    if entry.is_deferred:
+        return entry
     text = entry.text
     if entry.cache_control:
-        kept = {k: v for k, v in json.loads(text).items() if k != "cache_control"}
-        text = json.dumps(kept)
+        text = json.dumps({k: v for k, v in json.loads(text).items() if k != "cache_control"})
     text = _with_member(text, "defer_loading", "true")
     return replace(entry, text=text, cache_control="", is_deferred=True)
 
@@ -340,7 +288,6 @@ def _marked(tools: ToolList, sent: Sequence[ToolEntry]) -> list[str]:
 
 
 def _with_member(text: str, name: str, value: str) -> str:
-    """Return the text of a non-empty object, with another member at its start."""
     return f"{{{json.dumps(name)}:{value},{text.lstrip()[1:]}"
 
 

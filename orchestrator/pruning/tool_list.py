@@ -4,15 +4,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import repeat
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.read_once import Recent
 from orchestrator.pruning.json_spans import Span, elements
 from orchestrator.pruning.model_request import OWN_KEYWORDS, ModelApi, OfferedTool
 from orchestrator.routing.router import Router
-
-_MOST_LISTS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class ToolLists:
 
     def __init__(self, make: Callable[[Catalog], Router]) -> None:
         self._make = make
-        self._lists: Recent[bytes, ToolList] = Recent(_MOST_LISTS)
+        self._lists: Recent[bytes, ToolList] = Recent(256)
 
     def known(self, key: bytes) -> ToolList | None:
         """Return the list of a key, if it was read before."""
@@ -58,16 +56,14 @@ class ToolLists:
             DocumentInvalid: a function cannot be read, or two have the same name.
         """
         spans = elements(text, array)
-        entries = tuple(_entry(api, span, text[span.start : span.end]) for span in spans)
+        received = [text[span.start : span.end] for span in spans]
+        entries = tuple(map(_entry, repeat(api), spans, received))
         functions = [entry.tool.function for entry in entries if entry.tool.function is not None]
         search = api.search_tool([s.value for s in spans if isinstance(s.value, Mapping)])
         made = ToolList(
             entries=entries,
             router=self._make(Catalog.from_functions(functions)),
-            is_rewritten=any(
-                entry.text != text[span.start : span.end]
-                for entry, span in zip(entries, spans, strict=True)
-            ),
+            is_rewritten=[entry.text for entry in entries] != received,
             search_tool=ToolEntry(OfferedTool("", None), json.dumps(search)) if search else None,
         )
         return self._lists.put(key, made)
@@ -82,7 +78,9 @@ def _entry(api: ModelApi, span: Span, text: str) -> ToolEntry:
     value = span.value
     if not isinstance(value, Mapping):
         return ToolEntry(OfferedTool(name="", function=None), text)
-    clean = _without_own_keywords(value)
+    clean = {key: part for key, part in value.items() if key not in OWN_KEYWORDS}
+    if isinstance(function := clean.get("function"), Mapping):
+        clean["function"] = {k: v for k, v in function.items() if k not in OWN_KEYWORDS}
     mark = value.get("cache_control")
     return ToolEntry(
         tool=api.tool(value),
@@ -90,11 +88,3 @@ def _entry(api: ModelApi, span: Span, text: str) -> ToolEntry:
         cache_control=json.dumps(mark) if mark else "",
         is_deferred=value.get("defer_loading") is True,
     )
-
-
-def _without_own_keywords(entry: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in entry.items() if key not in OWN_KEYWORDS}
-    function = kept.get("function")
-    if isinstance(function, Mapping):
-        kept["function"] = {k: v for k, v in function.items() if k not in OWN_KEYWORDS}
-    return kept

@@ -1,23 +1,20 @@
 """Actions of people through the API and the inbox; each function checks its caller's rights.
 
-A mission that the caller may not see is reported as not found, never as forbidden.
+A mission that the caller does not see is not found (MissionNotFound), and so are its cards
+(CardUnknown), questions and pauses (QuestionError). What they see and may not do, and a mission of
+somebody else, is a ProblemError.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.waits import Understood, send_answer
-from orchestrator.confirmation.models import (
-    Approve,
-    Decision,
-    DecisionReceipt,
-)
+from orchestrator.confirmation.models import Approve, Decision, DecisionReceipt
 from orchestrator.core import errors
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelPause
@@ -38,27 +35,14 @@ from orchestrator.web.sight import (
 from orchestrator.web.views import DecisionOutcome
 from orchestrator.web.web_service import Service
 
-_DECIDED_AT_ONCE: Final = 8
-_DECISION_S: Final = 30.0
-_NO_MISSION: Final = " -"
-"""An id that no mission has, for a pause id that names none."""
-
 
 async def start(service: Service, person: Person, request: MissionRequest) -> MissionHandle:
-    """Start a mission of this person; an operator may start one for somebody else.
-
-    Raises:
-        ProblemError: the request names another requester.
-    """
+    """Start a mission of this person; an operator may start one for somebody else."""
     return await service.client.start(as_requested(person, request))
 
 
 def as_requested(person: Person, request: MissionRequest) -> MissionRequest:
-    """Return a request with its requester.
-
-    Raises:
-        ProblemError: it names another person, and the caller is no operator.
-    """
+    """Return a request with its requester."""
     asked = request.requester
     if asked and not person.owns(asked) and not person.may(Right.OPERATE):
         raise forbidden(person, f"start missions for {asked}: leave the requester out")
@@ -68,19 +52,11 @@ def as_requested(person: Person, request: MissionRequest) -> MissionRequest:
 async def decide(
     service: Service, person: Person, decision: Decision, *, read: str = ""
 ) -> DecisionReceipt:
-    """Send a decision of this person, signed if the service signs for people.
+    """Send a decision of this person, who becomes its approver; signed if the service signs.
 
-    Args:
-        service: the service.
-        person: who decides.
-        decision: the decision; its approver is replaced by the person.
-        read: the digest of the card that the person has read; empty: it is not compared. An
-            approval repeats its digest in any case.
-
-    Raises:
-        CardUnknown: the card is not open, or the person does not see it.
-        ProblemError: the person has no right to decide.
-        ConfirmationError: the decision was refused: nothing changed.
+    `read` is the digest of the card that the person has read; empty: it is not compared. An
+    approval repeats its digest in any case. A refused decision (ConfirmationError) changes
+    nothing.
     """
     card = await seen_card(service, person, decision.confirmation_id)
     if not person.may(Right.DECIDE):
@@ -99,21 +75,16 @@ async def decide(
 async def decide_all(
     service: Service, person: Person, decisions: Sequence[tuple[Decision, str]]
 ) -> list[DecisionOutcome]:
-    """Send several decisions; return an outcome for each, in their order.
+    """Send decisions, each with the digest that its person has read, or ''; return their outcomes.
 
     Those on one mission are sent one after the other, others at the same time. One that is refused
     changes nothing for the rest.
-
-    Args:
-        service: the service.
-        person: who decides.
-        decisions: each with the digest of the card that the person has read, or ''.
     """
     by_mission: dict[str, list[int]] = defaultdict(list)
     for number, (decision, _) in enumerate(decisions):
         by_mission[names.mission_of(decision.confirmation_id)].append(number)
     outcomes: dict[int, DecisionOutcome] = {}
-    places = asyncio.Semaphore(_DECIDED_AT_ONCE)
+    places = asyncio.Semaphore(8)
 
     async def decide_of_one(numbers: Sequence[int]) -> None:
         async with places:
@@ -130,16 +101,16 @@ async def _outcome_of(
 ) -> DecisionOutcome:
     card_id = decision.confirmation_id
     try:
-        async with asyncio.timeout(_DECISION_S):
+        async with asyncio.timeout(30.0):
             receipt = await decide(service, person, decision, read=read)
     except (ProblemError, errors.OrchestratorError) as refusal:
         problem = problem_of(refusal).problem
-        return DecisionOutcome(confirmation_id=card_id, status=problem.status, problem=problem)
     except TimeoutError:
         detail = "no answer came in time, and the card may still be decided: show it again"
-        late = ProblemError(HTTPStatus.GATEWAY_TIMEOUT, detail, code="NotInTime").problem
-        return DecisionOutcome(confirmation_id=card_id, status=late.status, problem=late)
-    return DecisionOutcome(confirmation_id=card_id, status=HTTPStatus.OK, receipt=receipt)
+        problem = ProblemError(HTTPStatus.GATEWAY_TIMEOUT, detail, code="NotInTime").problem
+    else:
+        return DecisionOutcome(confirmation_id=card_id, status=HTTPStatus.OK, receipt=receipt)
+    return DecisionOutcome(confirmation_id=card_id, status=problem.status, problem=problem)
 
 
 async def answer(
@@ -147,12 +118,11 @@ async def answer(
 ) -> Understood:
     """Answer a question, which may be a hold before a rollback.
 
-    Raises:
-        QuestionError: the question is not open or not seen, or a value cannot be read.
-        ProblemError: the mission is somebody else's.
+    A value that cannot be read raises QuestionError.
     """
     await seen_question(service, person, question_id)
-    await _check_changeable(service, person, question_id, "answer its questions")
+    if not person.may_change(await requester_asked(service, question_id)):
+        raise forbidden(person, "answer its questions: it is asked by a mission of somebody else")
     connection = service.client.connection
     return await send_answer(connection, question_id, values, answered_by=person.subject)
 
@@ -167,13 +137,10 @@ async def resume(
 ) -> ModelPause:
     """Retry the model of a leg that waits for it, continue with another, or give the leg up.
 
-    Raises:
-        QuestionError: no leg waits under that id, or the person does not see it.
-        ProblemError: the mission is somebody else's.
-        ModelUnusable: the model is not available where the leg runs; the leg keeps waiting.
+    A model that is not available where the leg runs raises ModelUnusable; the leg keeps waiting.
     """
     mission_id = names.mission_of(pause_id)
-    handle = service.client.get(mission_id or _NO_MISSION)
+    handle = service.client.get(mission_id or " -")  # an id that no mission has
     is_seen = await sees(service, person, mission_id)
     if not is_seen or not any(one.pause_id == pause_id for one in await handle.pauses()):
         raise errors.QuestionError(pause_id, "no leg waits under that id", code="PauseUnknown")
@@ -182,32 +149,15 @@ async def resume(
     return pause
 
 
-async def _check_changeable(service: Service, person: Person, asked_id: str, what: str) -> None:
-    if not person.may_change(await requester_asked(service, asked_id)):
-        raise forbidden(person, f"{what}: it is asked by a mission of somebody else")
-
-
 async def cancel(service: Service, person: Person, mission_id: str) -> None:
-    """Stop a mission and have its effects cancelled.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
-        ProblemError: the mission is somebody else's.
-        UsageError: the mission is over.
-    """
+    """Stop a mission that runs and have its effects cancelled, else raise UsageError."""
     await (await changeable_mission(service, person, mission_id, "cancel it")).cancel()
 
 
 async def roll_back(
     service: Service, person: Person, mission_id: str, *, reason: str
 ) -> RollbackReport:
-    """Roll back a mission that is over, and wait until everything was tried.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
-        ProblemError: the mission is somebody else's.
-        UsageError: the mission still runs.
-    """
+    """Roll back a mission that is over (else UsageError); wait until everything was tried."""
     handle = await changeable_mission(service, person, mission_id, "roll it back")
     return await handle.rollback(reason=reason, approver=person.subject)
 
@@ -215,18 +165,9 @@ async def roll_back(
 async def follow_up(
     service: Service, person: Person, mission_id: str, named: str, request: MissionRequest
 ) -> MissionHandle:
-    """Start a mission that makes only the one call of a follow-up action of a mission.
+    """Start a mission that makes only the one call of a follow-up action that a mission lists.
 
-    Args:
-        service: the service.
-        person: who asks for it.
-        mission_id: the mission that lists the action.
-        named: the action's id.
-        request: id, budget and policy of the new mission; its goal is replaced.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
-        UsageError: the mission lists no such action.
+    The request has id, budget and policy of the new mission; its goal is replaced.
     """
     await seen_mission(service, person, mission_id)
     if named.partition(":")[0].partition(".")[0] != mission_id:
@@ -237,15 +178,11 @@ async def follow_up(
 async def resolve(
     service: Service, person: Person, obligation_id: str, resolution: Resolution, *, note: str
 ) -> RollbackReport:
-    """Resolve a parked obligation.
-
-    Raises:
-        QuestionError: the obligation is not parked, or the person does not see it.
-        ProblemError: the person is no operator.
-    """
-    unknown = "no obligation of that id is parked"
+    """Resolve a parked obligation."""
     if not person.sees_all and not await sees(service, person, names.mission_of(obligation_id)):
-        raise errors.QuestionError(obligation_id, unknown, code="QuestionUnknown")
+        raise errors.QuestionError(
+            obligation_id, "no obligation of that id is parked", code="QuestionUnknown"
+        )
     if not person.may(Right.OPERATE):
         raise forbidden(person, "resolve parked obligations")
     return await service.client.resolve(

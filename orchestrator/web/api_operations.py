@@ -17,14 +17,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from orchestrator.web.people import Person, Right
-from orchestrator.web.problem_details import ProblemError, invalid_body
-from orchestrator.web.request_limits import TokenBuckets, body_problem, read_body
+from orchestrator.web.problem_details import ProblemError, invalid, invalid_body, not_signed_in
+from orchestrator.web.request_limits import Limits, TokenBuckets, body_problem, read_body
 from orchestrator.web.web_service import Service
 
 Body = TypeVar("Body", bound=BaseModel | None)
 Query = TypeVar("Query", bound=BaseModel | None)
 JSON: Final = "application/json"
-_READ_S: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ class Operation:
     """Statuses of problems that only some operations have."""
     also: tuple[tuple[HTTPStatus, str], ...] = ()
     """Other statuses of success, each with its meaning, whose content is that of `answer`."""
-    timeout_s: float = _READ_S
+    timeout_s: float = 60.0
 
     @property
     def has_etag(self) -> bool:
@@ -141,7 +140,6 @@ class Operations(list[Operation]):
     """
 
     def __init__(self, tag: str) -> None:
-        """Take the tag that groups them in the document."""
         super().__init__()
         self._tag = tag
 
@@ -171,9 +169,11 @@ class Operations(list[Operation]):
 
 
 def _stated_by(handler: Handler) -> dict[str, Any]:
-    """Return what the name, the docstring and the types of a handler state."""
     types = get_type_hints(handler)
     body, query = (None if one is type(None) else one for one in get_args(types["call"]))
+    answer = types["return"]
+    if get_origin(answer) is Answered:
+        (answer,) = get_args(answer)
     first, *others = handler.__name__.split("_")
     summary, *_ = str(handler.__doc__).splitlines()
     stated: dict[str, Any] = {
@@ -181,33 +181,15 @@ def _stated_by(handler: Handler) -> dict[str, Any]:
         "summary": summary.rstrip("."),
         "body": body,
         "query": query,
-        "answer": _content_of(types["return"]),
+        "answer": None if answer in (Answer, Response, type(None)) else answer,
     }
     if query is not None and "cursor" in query.model_fields:
         stated |= {"answer_headers": (_NEXT,), "problems": (HTTPStatus.BAD_REQUEST,)}
     return stated
 
 
-def _content_of(answer: Any) -> Any:
-    """Return the type of an answer's JSON; None for one that is none."""
-    if get_origin(answer) is Answered:
-        (answer,) = get_args(answer)
-    return None if answer in (Answer, Response, type(None)) else answer
-
-
-# -- routes ---------------------------------------------------------------------------------------
-
-
 def routes_of(operations: Sequence[Operation], service: Service, gate: Gate) -> list[Route]:
-    """Return the routes to be mounted at `PREFIX`.
-
-    Each path has one, so that a wrong method names all that the path has.
-
-    Args:
-        operations: the operations.
-        service: passed to their handlers.
-        gate: counts requests.
-    """
+    """Return routes to mount at `PREFIX`: one a path, so that a wrong method names all it has."""
     by_path: dict[str, dict[str, Operation]] = {}
     for one in operations:
         by_path.setdefault(one.path.removeprefix(PREFIX), {})[one.method] = one
@@ -216,62 +198,38 @@ def routes_of(operations: Sequence[Operation], service: Service, gate: Gate) -> 
 
 def _route(path: str, methods: Mapping[str, Operation], service: Service, gate: Gate) -> Route:
     async def endpoint(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
-        return await answer_to(request, methods[method], service, gate)
+        operation = methods["GET" if request.method == "HEAD" else request.method]
+        person = await identified(request, service, gate)
+        if not person.may(operation.right):
+            raise ProblemError(
+                HTTPStatus.FORBIDDEN,
+                f"{person.subject} has no role with the right to {operation.right}",
+                code="RightMissing",
+            )
+        query = _query_of(operation, request)
+        body = await _body_of(operation, request, service.limits)
+        call = Call(service, person, body, query, request, gate)
+        try:
+            async with asyncio.timeout(operation.timeout_s):
+                answer = await operation.handler(call)
+        except TimeoutError:
+            raise ProblemError(
+                HTTPStatus.GATEWAY_TIMEOUT,
+                "it was not done in time, and may be done later: look before you send it again",
+                code="NotInTime",
+            ) from None
+        return _response(operation, request, answer)
 
     return Route(path, endpoint, methods=list(methods))
 
 
-async def answer_to(
-    request: Request, operation: Operation, service: Service, gate: Gate
-) -> Response:
-    """Check a request, pass it to the handler, and return its answer.
-
-    Raises:
-        ProblemError: who sends it is unknown, may not, or sends too much or something else.
-    """
-    person = await identified(request, service, gate)
-    if not person.may(operation.right):
-        raise ProblemError(
-            HTTPStatus.FORBIDDEN,
-            f"{person.subject} has no role with the right to {operation.right}",
-            code="RightMissing",
-        )
-    query = _query_of(operation, request)
-    call = Call(service, person, await _body_of(operation, request, service), query, request, gate)
-    try:
-        async with asyncio.timeout(operation.timeout_s):
-            answer = await operation.handler(call)
-    except TimeoutError:
-        raise ProblemError(
-            HTTPStatus.GATEWAY_TIMEOUT,
-            "it was not done in time, and may be done later: look before you send it again",
-            code="NotInTime",
-        ) from None
-    return _response(operation, request, answer)
-
-
 async def identified(request: Request, service: Service, gate: Gate) -> Person:
-    """Return who sends a request.
-
-    Raises:
-        ProblemError: nothing proves it, or it came too often.
-    """
+    """Return who sends a request; ProblemError: nothing proves it, or it came too often."""
     person = await service.identify(request)
     if person is None:
-        address = request.client.host if request.client else ""
-        _check_rate(gate.addresses.take(address))
-        raise ProblemError(
-            HTTPStatus.UNAUTHORIZED,
-            "sign in, or send an API token: Authorization: Bearer TOKEN",
-            code="NotSignedIn",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
-    _check_rate(gate.people.take(person.subject))
-    return person
-
-
-def _check_rate(wait_s: float) -> None:
+        wait_s = gate.addresses.take(request.client.host if request.client else "")
+    else:
+        wait_s = gate.people.take(person.subject)
     if wait_s:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
@@ -279,12 +237,12 @@ def _check_rate(wait_s: float) -> None:
             code="TooManyRequests",
             headers={"Retry-After": str(math.ceil(wait_s))},
         )
+    if person is None:
+        raise not_signed_in()
+    return person
 
 
-# -- what a request holds -------------------------------------------------------------------------
-
-
-async def _body_of(operation: Operation, request: Request, service: Service) -> Any:
+async def _body_of(operation: Operation, request: Request, limits: Limits) -> Any:
     if operation.body is None:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -295,21 +253,19 @@ async def _body_of(operation: Operation, request: Request, service: Service) -> 
             code="RequestInvalid",
             headers={"Accept-Post": JSON},
         )
-    limits = service.limits
-    content = await read_body(request, most=limits.body_bytes, within_s=limits.body_s)
-    return _parsed(operation, content, limits.body_depth)
-
-
-def _parsed(operation: Operation, content: bytes, depth: int) -> Any:
+    content = await read_body(request, most=limits.body_bytes, within_s=limits.body_s) or b"{}"
+    read: JsonValue = None
     try:
-        read: JsonValue = from_json(content or b"{}", allow_inf_nan=False)
+        read = from_json(content, allow_inf_nan=False)
+        why = body_problem(read, depth=limits.body_depth)
+        detail = f"the body cannot be used: {why}" if why else ""
     except ValueError as error:
-        raise _malformed(f"the body is no JSON: {error}") from None
-    if why := body_problem(read, depth=depth):
-        raise _malformed(f"the body cannot be used: {why}")
+        detail = f"the body is no JSON: {error}"
+    if detail:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, detail[:300], code="RequestMalformed")
     try:
         # A misspelled field would be left out, and a budget with it.
-        return _adapter(operation.body).validate_json(content or b"{}", extra="forbid")
+        return _adapter(operation.body).validate_json(content, extra="forbid")
     except ValidationError as error:
         raise invalid_body(error, read) from None
 
@@ -320,29 +276,18 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _malformed(detail: str) -> ProblemError:
-    return ProblemError(HTTPStatus.BAD_REQUEST, detail[:300], code="RequestMalformed")
-
-
 def _query_of(operation: Operation, request: Request) -> BaseModel | None:
     given = request.query_params
     known = operation.query.model_fields if operation.query is not None else {}
     if unknown := [name for name in given if name not in known]:
         takes = ", ".join(known) or "none"
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"no such parameter: {unknown[0][:60]!r}; it takes: {takes}",
-            code="RequestInvalid",
-        )
+        raise invalid(f"no such parameter: {unknown[0][:60]!r}; it takes: {takes}")
     if operation.query is None:
         return None
     try:
         return operation.query.model_validate(dict(given))
     except ValidationError as error:
         raise invalid_body(error) from None
-
-
-# -- answers --------------------------------------------------------------------------------------
 
 
 def _response(operation: Operation, request: Request, answer: Answer) -> Response:
@@ -359,6 +304,10 @@ def _response(operation: Operation, request: Request, answer: Answer) -> Respons
         "X-Content-Type-Options": "nosniff",
         **given.headers,
     }
+    pages = operation.query is not None and "cursor" in operation.query.model_fields
+    if pages and (following := getattr(given.content, "next", None)):
+        there = request.url.include_query_params(cursor=following)
+        headers["Link"] = f'<{there.path}?{there.query}>; rel="next"'
     if operation.has_etag and status is HTTPStatus.OK:
         etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         headers["ETag"] = etag
@@ -391,33 +340,24 @@ KEYED: Final[Mapping[str, Any]] = {
 """Of operations that make a thing once for each key."""
 
 
-def derived_id(call: Call[Any, Any], prefix: str, *, also: str = "") -> str | None:
-    """Return the id that the caller's key stands for; None if the request has no key.
+def derived_id(
+    call: Call[Any, Any], prefix: str, *, given: str | None = None, also: str = ""
+) -> str | None:
+    """Return the id that the caller's key stands for; without a key, the one that is given.
 
-    Args:
-        call: the request.
-        prefix: the kind of thing, so that one key may serve for several.
-        also: what else the key belongs to, such as a session.
-
-    Raises:
-        ProblemError: the key is none.
+    `prefix` is the kind of thing, so that one key may serve for several; `also` is what else the
+    key belongs to, such as a session.
     """
     key = call.header(KEY.name)
-    return id_of_key(call.person, prefix, key, also=also) if key else None
+    if key and given is not None:
+        raise invalid(f"give {KEY.name} or {prefix}_id: each names the {prefix}")
+    return id_of_key(call.person, prefix, key, also=also) if key else given
 
 
 def id_of_key(person: Person, prefix: str, key: str, *, also: str = "") -> str:
-    """Return the id that a person's key stands for.
-
-    Raises:
-        ProblemError: the key is none.
-    """
+    """Return the id that a person's key stands for; ProblemError: the key is none."""
     if not key or len(key) > _LONGEST_KEY or not key.isprintable():
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"{KEY.name}: give up to {_LONGEST_KEY} printable characters",
-            code="RequestInvalid",
-        )
+        raise invalid(f"{KEY.name}: give up to {_LONGEST_KEY} printable characters")
     # Subjects are compared without case elsewhere too.
     named = "\n".join((prefix, person.subject.casefold(), also, key))
     return f"{prefix}-{hashlib.sha256(named.encode()).hexdigest()[:20]}"

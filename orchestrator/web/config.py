@@ -22,13 +22,9 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.confirmation.policy import GROUP_PREFIX, Pattern, fits
 from orchestrator.core.errors import DocumentUnreadable
-from orchestrator.core.secret_names import SecretRef
 from orchestrator.web.people import Role
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
-SESSION_KEY: Final = SecretRef("serve__session_key")
-"""The secret that signs sessions, unless the file names another."""
-_NEAR_ENOUGH: Final = 70
 _REMEDIES: Final = {
     "missing": "add it",
     "string_type": "write a text",
@@ -38,7 +34,6 @@ _REMEDIES: Final = {
 
 
 def _base_url(text: str) -> str:
-    """Check the address of a service, and drop its last slash."""
     parts = urlsplit(text)
     is_local = parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS
     if not (parts.scheme == "https" or is_local) or not parts.hostname:
@@ -94,11 +89,6 @@ class SignInConfig(_Part):
     """The claim with a person's name in policies; `auto`: the e-mail address if the issuer has
     verified it, else `sub`."""
 
-    @property
-    def secret(self) -> SecretRef | None:
-        """The secret of the client."""
-        return None if self.client_secret is None else SecretRef(self.client_secret)
-
     @model_validator(mode="after")
     def _asks_for_identity(self) -> "SignInConfig":
         if "openid" not in self.scopes:
@@ -145,7 +135,7 @@ class SessionConfig(_Part):
     """After it, people sign in again, whatever they do."""
     idle: Wait = timedelta(hours=1)
     """Without a request for so long, people sign in again."""
-    key: SecretName = SESSION_KEY.name
+    key: SecretName = "serve__session_key"
     """The name of the secret that signs sessions: one key of at least 32 characters a line. The
     first signs, each is accepted."""
 
@@ -181,18 +171,9 @@ class ServeConfig(_Part):
         roles = {role for rule in rules for role in rule.roles}
         return tuple(sorted(roles)), any(rule.sees == "all" for rule in rules)
 
-    @property
-    def group_patterns(self) -> tuple[str, ...]:
-        """The groups that roles depend on."""
-        return tuple(rule.group for rule in self.roles if rule.group is not None)
-
 
 def read_serve_config(path: Path) -> ServeConfig:
-    """Return the configuration in a YAML or JSON file.
-
-    Raises:
-        DocumentUnreadable: says where the first mistake is, and how to fix it.
-    """
+    """Return the configuration in a YAML or JSON file; an error says its first mistake and fix."""
     try:
         content = load_yaml(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):
@@ -210,32 +191,24 @@ def read_serve_config(path: Path) -> ServeConfig:
 
 
 def _sentence(error: ValidationError) -> str:
-    """Return the first mistake with its pointer and its remedy."""
     faults = error.errors(include_input=False, include_url=False)
     # A misspelt key is also a missing one, and says more.
     unknown = (one for one in faults if one["type"] == "extra_forbidden")
     fault = next(unknown, faults[0])
     pointer = "/" + "/".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        return f"{pointer}: there is no such key; {_remedy_of_key(fault['loc'])}"
+        *place, key = fault["loc"]
+        part: type[BaseModel] = ServeConfig
+        for name in place:
+            if isinstance(name, str):
+                part = next(_models_in(part.model_fields[name].annotation))
+        known = list(part.model_fields)
+        near = process.extractOne(str(key), known, scorer=fuzz.ratio, score_cutoff=70)
+        remedy = f"did you mean {near[0]}?" if near else f"it may have {', '.join(known)}"
+        return f"{pointer}: there is no such key; {remedy}"
     said = fault["msg"].removeprefix("Value error, ")
-    remedy = _REMEDIES.get(fault["type"])
-    return f"{pointer}: {said}; {remedy}" if remedy else f"{pointer}: {said}"
-
-
-def _remedy_of_key(place: tuple[int | str, ...]) -> str:
-    """Return the key that a misspelt one is like, else all keys of its part."""
-    known = list(_part_at(place[:-1]).model_fields)
-    near = process.extractOne(str(place[-1]), known, scorer=fuzz.ratio, score_cutoff=_NEAR_ENOUGH)
-    return f"did you mean {near[0]}?" if near else f"it may have {', '.join(known)}"
-
-
-def _part_at(place: tuple[int | str, ...]) -> type[BaseModel]:
-    part: type[BaseModel] = ServeConfig
-    for name in place:
-        if isinstance(name, str):
-            part = next(_models_in(part.model_fields[name].annotation))
-    return part
+    fix = _REMEDIES.get(fault["type"])
+    return f"{pointer}: {said}; {fix}" if fix else f"{pointer}: {said}"
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -24,16 +24,11 @@ from orchestrator.runtime.health_server import probe_routes
 from orchestrator.web.web_service import Service
 
 if TYPE_CHECKING:
-    from temporalio.client import Client
-
     from orchestrator.adapters.storage.store import Store
 
-_ANSWERS_WITHIN: Final = timedelta(seconds=2)
-_KNOWN_METHODS: Final = frozenset(
+_METHODS: Final = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 )
-_OTHER: Final = "_OTHER"
-_STREAM: Final = b"text/event-stream"
 _SERVER_ERROR: Final = 500
 
 
@@ -41,7 +36,6 @@ class Readiness:
     """Asks Temporal and the store whether they answer; one question at a time for all callers."""
 
     def __init__(self, service: Service) -> None:
-        """Take the service; nothing is asked yet."""
         self._service = service
         self._asking: asyncio.Task[str | None] | None = None
         self._store: Store | None = None
@@ -53,26 +47,20 @@ class Readiness:
         return await asyncio.shield(self._asking)
 
     async def _ask(self) -> str | None:
-        client = self._service.client.connection.temporal
-        problems = await asyncio.gather(self._server_problem(client), self._store_problem())
-        return next(filter(None, problems), None)
-
-    async def _server_problem(self, client: "Client") -> str | None:
-        try:
-            await client.service_client.check_health(timeout=_ANSWERS_WITHIN)
-        except (RPCError, RuntimeError):
-            return "Temporal does not answer"
-        return None
-
-    async def _store_problem(self) -> str | None:
-        """Return why the store cannot be used; its address and password are not shown."""
-        asked = asyncio.to_thread(self._ask_store)
-        try:
-            await asyncio.wait_for(asked, _ANSWERS_WITHIN.total_seconds())
-        except TimeoutError:
-            return f"the store has not answered within {_ANSWERS_WITHIN.total_seconds():.0f} s"
-        except (OrchestratorError, OSError):
-            return "the store does not answer"
+        """Return what does not answer; the address and password of a store are not shown."""
+        server, within_s = self._service.client.connection.temporal.service_client, 2.0
+        answers = await asyncio.gather(
+            server.check_health(timeout=timedelta(seconds=within_s)),
+            asyncio.wait_for(asyncio.to_thread(self._ask_store), within_s),
+            return_exceptions=True,
+        )
+        for answer, problem in zip(answers, ("Temporal", "the store"), strict=True):
+            if isinstance(answer, TimeoutError):
+                return f"{problem} has not answered within {within_s:.0f} s"
+            if isinstance(answer, RPCError | RuntimeError | OrchestratorError | OSError):
+                return f"{problem} does not answer"
+            if isinstance(answer, BaseException):
+                raise answer
         return None
 
     def _ask_store(self) -> None:
@@ -110,7 +98,6 @@ class ServerTelemetry:
     """
 
     def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
-        """Wrap an app with these routes."""
         self._app, self._routes = app, routes
         self._tracer = trace.get_tracer(SCOPE)
         measured = conventions.SERVER_DURATION
@@ -126,7 +113,7 @@ class ServerTelemetry:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        method = scope["method"] if scope["method"] in _KNOWN_METHODS else _OTHER
+        method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
         template = route_template(self._routes, scope)
         known = {"http.request.method": method, **({"http.route": template} if template else {})}
         status, is_stream = _SERVER_ERROR, False
@@ -136,13 +123,17 @@ class ServerTelemetry:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 heads = message.get("headers", ())
-                is_stream = any(k == b"content-type" and _STREAM in v for k, v in heads)
+                is_stream = any(
+                    k == b"content-type" and b"text/event-stream" in v for k, v in heads
+                )
             await send(message)
 
+        trace_names = (b"traceparent", b"tracestate")
+        heads = [(k.decode(), v.decode("latin-1")) for k, v in scope["headers"] if k in trace_names]
         began = time.perf_counter()
         with self._tracer.start_as_current_span(
             f"{method} {template}".rstrip(),
-            context=TraceContextTextMapPropagator().extract(_trace_headers(scope)),
+            context=TraceContextTextMapPropagator().extract(dict(heads)),
             kind=SpanKind.SERVER,
             attributes=known,
             record_exception=False,  # its text may quote what a person wrote
@@ -157,9 +148,3 @@ class ServerTelemetry:
                 if not is_stream:
                     ended = {**known, "http.response.status_code": status}
                     self._durations.record(time.perf_counter() - began, ended)
-
-
-def _trace_headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by which a caller's trace continues."""
-    wanted = (b"traceparent", b"tracestate")
-    return {k.decode(): v.decode("latin-1") for k, v in scope["headers"] if k in wanted}

@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -22,50 +23,79 @@ T = TypeVar("T")
 
 def opened_stream(
     events: AsyncGenerator[ServerSentEvent | bytes, None],
-    *,
     service: Service,
     request: Request,
     person: Person,
+    *,
     most_s: float | None = None,
+    on_error: Callable[[OrchestratorError], ServerSentEvent | None] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a stream in one of the person's places.
+    """Return a stream of events, or of their bytes, in one of the places of its reader.
 
-    Args:
-        events: the events, or their bytes.
-        service: identifies the reader, and has the places.
-        request: that opens the stream.
-        person: who sent it.
-        most_s: how long the stream is open at most; None: as long as the service lets streams be.
-        headers: of the response, in addition.
-
-    Raises:
-        ProblemError: the person has no place left.
+    It is open for `most_s` at most; None: as long as the service lets streams be. An error of the
+    library ends it, with the event that `on_error` returns. A person without a place left gets a
+    ProblemError.
     """
     check_place(service, person)
     limits, places, subject = service.limits, service.streams, person.subject
-    places.take(subject)
+    places[subject] += 1
+
+    async def until_error() -> AsyncGenerator[ServerSentEvent | bytes, None]:
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        except OrchestratorError as error:
+            if on_error is None:
+                raise
+            if (last := on_error(error)) is not None:
+                yield last
+
     bounded = while_signed_in(
-        events,
-        service=service,
-        request=request,
-        person=person,
-        most_s=limits.stream_s if most_s is None else most_s,
+        until_error(), service, request, person, limits.stream_s if most_s is None else most_s
     )
-    ping_s = limits.heartbeat_s
-    return _EventStream(
-        bounded, ping_s=ping_s, leave=lambda: places.leave(subject), headers=headers
+
+    async def close() -> None:
+        try:
+            await bounded.aclose()
+        finally:
+            places[subject] -= 1
+            if not places[subject]:
+                del places[subject]
+
+    stream = _EventStream(
+        bounded,
+        ping=limits.heartbeat_s,
+        ping_message_factory=lambda: ServerSentEvent(comment="alive"),
+        headers={
+            "Cache-Control": "no-store",
+            "X-Accel-Buffering": "no",
+            "X-Content-Type-Options": "nosniff",
+            **(headers or {}),
+        },
+        send_timeout=30,
     )
+    stream.close = close
+    return stream
+
+
+class _EventStream(EventSourceResponse):
+    """A stream of events that ends its source, and frees its place, however it ends."""
+
+    close: Callable[[], Awaitable[None]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self.close()
 
 
 def check_place(service: Service, person: Person) -> None:
-    """Refuse a stream beyond the places of a person.
-
-    Raises:
-        ProblemError: the person has no place left.
-    """
+    """Refuse a stream beyond the places of a person by a ProblemError."""
     most = service.limits.streams
-    if service.streams.taken_by(person.subject) >= most:
+    if service.streams[person.subject] >= most:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
             f"at most {most} streams are open for one person: close another",
@@ -74,60 +104,16 @@ def check_place(service: Service, person: Person) -> None:
         )
 
 
-class _EventStream(EventSourceResponse):
-    """A stream of events that ends its source, and frees its place, however it ends."""
-
-    def __init__(
-        self,
-        events: AsyncGenerator[ServerSentEvent | bytes, None],
-        *,
-        ping_s: float,
-        leave: Callable[[], None],
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        """Take the events, the seconds between heartbeats, and what frees the place."""
-        super().__init__(
-            events,
-            ping=ping_s,
-            ping_message_factory=lambda: ServerSentEvent(comment="alive"),
-            headers={
-                "Cache-Control": "no-store",
-                "X-Accel-Buffering": "no",
-                "X-Content-Type-Options": "nosniff",
-                **(headers or {}),
-            },
-            send_timeout=30,
-        )
-        self._events = events
-        self._leave = leave
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream until the events end, or the client leaves."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            try:
-                await self._events.aclose()
-            finally:
-                self._leave()
-
-
 async def while_signed_in(
     events: AsyncGenerator[T, None],
-    *,
     service: Service,
     request: Request,
     person: Person,
     most_s: float = math.inf,
 ) -> AsyncGenerator[T, None]:
-    """Yield events until they end, or their reader is signed out, which each heartbeat checks.
+    """Yield events until they end or `most_s` is over, and close them.
 
-    Args:
-        events: the events; they are closed in the end.
-        service: identifies the reader.
-        request: that opened the stream.
-        person: who sent it.
-        most_s: how long the stream is open at most.
+    They end as well when their reader is signed out, which each heartbeat checks.
     """
     clock, heartbeat_s = asyncio.get_running_loop().time, service.limits.heartbeat_s
     deadline, check = clock() + most_s, clock() + heartbeat_s

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.events import AnyEvent
 from orchestrator.web.api_operations import JSON, Header, Operation
 from orchestrator.web.problem_details import MEDIA_TYPE, Problem
 
-_REFERENCE: Final = "#/components/schemas/{model}"
-_PROBLEM: Final = "Problem"
 _ABOUT: Final = """\
 Missions of agents, the cards that people decide on, rollbacks, and sessions of guarded calls.
 
@@ -44,6 +42,12 @@ _STATUSES: Final = {
     HTTPStatus.SERVICE_UNAVAILABLE: "no worker, server or store is there",
     HTTPStatus.GATEWAY_TIMEOUT: "it was not done in time",
 }
+_OF_BODY: Final = {
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+}
+_ALWAYS: Final = {*_STATUSES} - _OF_BODY - {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}
 _ETAG: Final = Header("ETag", "the version of the answer, for If-None-Match")
 _IF_NONE_MATCH: Final = Header(
     "If-None-Match", "the ETag of an earlier answer: 304 without a body if nothing has changed"
@@ -52,16 +56,21 @@ _IF_NONE_MATCH: Final = Header(
 
 def document_of(operations: Sequence[Operation], *, version: str, url: str = "/") -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of these operations as a JSON object."""
-    wanted: list[Any] = [("problem", "serialization", TypeAdapter(Problem))]
-    wanted.append(("event", "serialization", TypeAdapter(AnyEvent)))
+    wanted: list[Any] = [
+        ("problem", "serialization", TypeAdapter(Problem)),
+        ("event", "serialization", TypeAdapter(AnyEvent)),
+    ]
     for one in operations:
         if one.body:
             wanted.append((one.name, "validation", TypeAdapter(one.body)))
         if one.answer:
             wanted.append((one.name, "serialization", TypeAdapter(one.answer)))
-    schemas, definitions = TypeAdapter.json_schemas(wanted, ref_template=_REFERENCE)
+    schemas, definitions = TypeAdapter.json_schemas(
+        wanted, ref_template="#/components/schemas/{model}"
+    )
     components = definitions.get("$defs", {})
-    _name_events(components, schemas["event", "serialization"])
+    event = schemas["event", "serialization"]
+    components["Event"] = {**event, "description": "An event; `kind` names its type."}
     _say_defaults([schemas[one.name, "validation"] for one in operations if one.body], components)
     paths: dict[str, dict[str, Any]] = {}
     for one in operations:
@@ -94,10 +103,6 @@ def document_of(operations: Sequence[Operation], *, version: str, url: str = "/"
     }
 
 
-def _name_events(components: dict[str, Any], union: dict[str, Any]) -> None:
-    components["Event"] = {**union, "description": "An event; `kind` names its type."}
-
-
 def _say_defaults(bodies: Any, components: dict[str, Any]) -> None:
     """Move defaults of request bodies into descriptions.
 
@@ -120,7 +125,6 @@ def _say_defaults(bodies: Any, components: dict[str, Any]) -> None:
 
 
 def _references(schema: JsonValue) -> Iterator[str]:
-    """Yield the names of components to which a schema refers, directly."""
     if isinstance(schema, list):
         for one in schema:
             yield from _references(one)
@@ -159,9 +163,6 @@ def _takes_nothing(body: Any) -> bool:
     return True
 
 
-# -- answers --------------------------------------------------------------------------------------
-
-
 def _successes(one: Operation, schemas: Any) -> dict[str, Any]:
     headers = (*one.answer_headers, *([_ETAG] if one.has_etag else []))
     status = one.status
@@ -196,27 +197,17 @@ def _header(header: Header) -> dict[str, Any]:
 
 
 def _problems(one: Operation) -> dict[str, Any]:
-    always = [
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.FORBIDDEN,
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        HTTPStatus.TOO_MANY_REQUESTS,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        HTTPStatus.GATEWAY_TIMEOUT,
-    ]
-    of_body = [
-        HTTPStatus.BAD_REQUEST,
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    ]
-    of_path = [HTTPStatus.NOT_FOUND] if "{" in one.path else []
-    statuses = {*always, *(of_body if one.body else ()), *of_path, *one.problems}
+    statuses = {*_ALWAYS, *one.problems}
+    if one.body:
+        statuses |= _OF_BODY
+    if "{" in one.path:
+        statuses.add(HTTPStatus.NOT_FOUND)
     listed = {str(int(s)): {"$ref": f"#/components/responses/{s.name}"} for s in sorted(statuses)}
     return {**listed, "default": {"$ref": "#/components/responses/OTHER"}}
 
 
 def _problem_responses() -> Iterator[tuple[str, dict[str, Any]]]:
-    content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{_PROBLEM}"}}}
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for status, meaning in _STATUSES.items():
         described: dict[str, Any] = {"description": meaning, "content": content}
         if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
@@ -226,53 +217,21 @@ def _problem_responses() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "OTHER", {"description": "the request failed", "content": content}
 
 
-# -- parameters -----------------------------------------------------------------------------------
-
-
 def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
-    for part in one.path.split("/"):
-        if part[:1] == "{":
-            name = part[1:-1]
-            about = f"the id of the {name.removesuffix('_id').replace('_', ' ')}"
-            yield {
-                "name": name,
-                "in": "path",
-                "required": True,
-                "description": about,
-                "schema": {"type": "string"},
-            }
-    if one.query is not None:
-        yield from _query_parameters(one.query)
+    def parameter(name: str, place: str, about: str, schema: Any, required: bool) -> dict[str, Any]:
+        stated = {"name": name, "in": place, "required": required, "description": about}
+        return {**stated, "schema": schema}
+
+    for name in (part[1:-1] for part in one.path.split("/") if part[:1] == "{"):
+        about = f"the id of the {name.removesuffix('_id').replace('_', ' ')}"
+        yield parameter(name, "path", about, {"type": "string"}, True)
+    query = {} if one.query is None else one.query.model_json_schema()
+    for name, described in query.get("properties", {}).items():
+        if "anyOf" in described:  # an optional parameter is left out, and never null
+            (given,) = [kind for kind in described["anyOf"] if kind != {"type": "null"}]
+            kept = {k: v for k, v in described.items() if k not in ("anyOf", "default", "title")}
+            described = {**given, **kept}
+        about = described.pop("description", "")
+        yield parameter(name, "query", about, described, name in query.get("required", ()))
     for header in (*one.headers, *([_IF_NONE_MATCH] if one.has_etag else [])):
-        yield {
-            "name": header.name,
-            "in": "header",
-            "required": False,
-            "description": header.description,
-            "schema": {"type": "string"},
-        }
-
-
-def _query_parameters(query: type[BaseModel]) -> Iterator[dict[str, Any]]:
-    schema = query.model_json_schema()
-    required = schema.get("required", ())
-    for name, described in schema["properties"].items():
-        described = _without_null(described)
-        yield {
-            "name": name,
-            "in": "query",
-            "required": name in required,
-            "description": described.pop("description", ""),
-            "schema": described,
-        }
-
-
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an optional parameter: it is left out, and never null."""
-    several = schema.get("anyOf")
-    if not isinstance(several, list):
-        return dict(schema)
-    (given,) = [one for one in several if one != {"type": "null"}]
-    assert isinstance(given, dict)
-    rest = {k: v for k, v in schema.items() if k not in ("anyOf", "default", "title")}
-    return {**given, **rest}
+        yield parameter(header.name, "header", header.description, {"type": "string"}, False)

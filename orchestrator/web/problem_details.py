@@ -14,7 +14,7 @@ from orchestrator.core import errors
 from orchestrator.core.record import Record
 
 MEDIA_TYPE: Final = "application/problem+json"
-_RETRY_AFTER_S: Final = 2
+_LOGGED: Final = "the request failed; the log of the service says why"
 _MOST_FIELDS: Final = 20
 _LONGEST: Final = 300
 _log = logging.getLogger(__name__)
@@ -52,7 +52,6 @@ class ProblemError(Exception):
         invalid: tuple[InvalidField, ...] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the parts of the problem, and headers of its response."""
         super().__init__(detail)
         self.problem = Problem(
             title=status.phrase, status=status, detail=detail, code=code, errors=invalid
@@ -60,23 +59,19 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
 
-_STATUS: Final[tuple[tuple[type[errors.OrchestratorError], HTTPStatus], ...]] = (
-    (errors.MissionNotFound, HTTPStatus.NOT_FOUND),
-    (errors.CardUnknown, HTTPStatus.NOT_FOUND),
-    (errors.ToolNotFound, HTTPStatus.NOT_FOUND),
-    (errors.MissionIdTaken, HTTPStatus.CONFLICT),
-    (errors.SignInTooOld, HTTPStatus.UNAUTHORIZED),
-    (errors.SignatureRefused, HTTPStatus.FORBIDDEN),
-    (errors.ConfirmationError, HTTPStatus.CONFLICT),
-    (errors.QuestionError, HTTPStatus.CONFLICT),
-    (errors.SessionError, HTTPStatus.CONFLICT),
-    (errors.PlanError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.ArgumentsInvalid, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.ModelUnusable, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (errors.ServiceUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+_STATUS: Final[tuple[tuple[HTTPStatus, tuple[type[errors.OrchestratorError], ...]], ...]] = (
+    (HTTPStatus.NOT_FOUND, (errors.MissionNotFound, errors.CardUnknown, errors.ToolNotFound)),
+    (HTTPStatus.CONFLICT, (errors.MissionIdTaken,)),
+    (HTTPStatus.UNAUTHORIZED, (errors.SignInTooOld,)),
+    (HTTPStatus.FORBIDDEN, (errors.SignatureRefused,)),
+    (HTTPStatus.CONFLICT, (errors.ConfirmationError, errors.QuestionError, errors.SessionError)),
+    (
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        (errors.PlanError, errors.ArgumentsInvalid, errors.ModelUnusable),
+    ),
     # Another process of the service may have the release that can read the history.
-    (errors.EventsUnreadable, HTTPStatus.SERVICE_UNAVAILABLE),
-    (errors.UsageError, HTTPStatus.BAD_REQUEST),
+    (HTTPStatus.SERVICE_UNAVAILABLE, (errors.ServiceUnavailable, errors.EventsUnreadable)),
+    (HTTPStatus.BAD_REQUEST, (errors.UsageError,)),
 )
 """The status for each kind of error; the first that fits counts."""
 _STATUS_OF_CODE: Final = {
@@ -94,11 +89,13 @@ _STATUS_OF_CODE: Final = {
 }
 
 
-def status_of(error: errors.OrchestratorError) -> HTTPStatus:
-    """Return the HTTP status for an error of the library."""
+def status_of(error: ProblemError | errors.OrchestratorError) -> HTTPStatus:
+    """Return the HTTP status for a problem, or an error of the library."""
+    if isinstance(error, ProblemError):
+        return HTTPStatus(error.problem.status)
     if error.code in _STATUS_OF_CODE:
         return _STATUS_OF_CODE[error.code]
-    found = (status for kind, status in _STATUS if isinstance(error, kind))
+    found = (status for status, kinds in _STATUS if isinstance(error, kinds))
     return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
@@ -107,7 +104,13 @@ def problem_of(error: Exception) -> ProblemError:
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
-        return _of_routing(error)
+        status = HTTPStatus(error.status_code)
+        details = {
+            404: "nothing has this address; operations are listed in /openapi.json",
+            405: "the address has no such method; see the header Allow",
+        }
+        detail = details.get(status, str(error.detail))
+        return ProblemError(status, detail, code="RequestInvalid", headers=error.headers)
     if not isinstance(error, errors.OrchestratorError):
         return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, _LOGGED, code="Failed")
     status = status_of(error)
@@ -115,33 +118,17 @@ def problem_of(error: Exception) -> ProblemError:
         _log.error("a request failed: %s: %s", error.code, error)
         return ProblemError(status, _LOGGED, code=error.code)
     waits = status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS)
-    headers = {"Retry-After": str(_RETRY_AFTER_S)} if waits else {}
+    headers = {"Retry-After": "2"} if waits else {}
     if isinstance(error, errors.SignInTooOld):
         asks = f'error="insufficient_user_authentication", max_age={error.max_age_s:.0f}'
         headers["WWW-Authenticate"] = f"Bearer {asks}"  # RFC 9470
     return ProblemError(status, str(error), code=error.code, headers=headers)
 
 
-_LOGGED: Final = "the request failed; the log of the service says why"
-
-
-def _of_routing(error: HTTPException) -> ProblemError:
-    """Return what Starlette raises of itself: for unknown paths and methods."""
-    status = HTTPStatus(error.status_code)
-    details = {
-        HTTPStatus.NOT_FOUND: "nothing has this address; operations are listed in /openapi.json",
-        HTTPStatus.METHOD_NOT_ALLOWED: "the address has no such method; see the header Allow",
-    }
-    detail = details.get(status, str(error.detail))
-    return ProblemError(status, detail, code="RequestInvalid", headers=error.headers)
-
-
 def invalid_body(error: ValidationError, body: JsonValue = None) -> ProblemError:
-    """Return what a model refuses as a problem; the refused values are not repeated.
+    """Return what a model refuses as a problem, with pointers into the parsed body.
 
-    Args:
-        error: of pydantic.
-        body: the parsed body, for pointers into it.
+    The refused values are not repeated.
     """
     listed = error.errors(include_input=False, include_url=False, include_context=False)
     found = tuple(
@@ -151,6 +138,21 @@ def invalid_body(error: ValidationError, body: JsonValue = None) -> ProblemError
     detail = "; ".join(f"{one.pointer}: {one.detail}" for one in found[:3])
     return ProblemError(
         HTTPStatus.UNPROCESSABLE_ENTITY, detail, code="RequestInvalid", invalid=found
+    )
+
+
+def invalid(detail: str) -> ProblemError:
+    """Return the problem of a part of a request that cannot be used."""
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, code="RequestInvalid")
+
+
+def not_signed_in() -> ProblemError:
+    """Return the problem of a request whose sender nothing proves."""
+    return ProblemError(
+        HTTPStatus.UNAUTHORIZED,
+        "sign in, or send an API token: Authorization: Bearer TOKEN",
+        code="NotSignedIn",
+        headers={"WWW-Authenticate": "Bearer"},
     )
 
 
@@ -173,14 +175,16 @@ def response_of(error: ProblemError) -> Response:
     """Return the response for a problem."""
     problem = error.problem
     content = problem.model_dump(mode="json", exclude_defaults=True) | {"type": problem.type}
-    headers = {
-        "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
-        **error.headers,
-    }
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **error.headers}
     return JSONResponse(content, problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 
 async def on_problem(_: Request, error: Exception) -> Response:
     """Answer a request that ended with a problem, an error of the library, or a bug."""
     return response_of(problem_of(error))
+
+
+ON_PROBLEM: Final = dict.fromkeys(
+    (ProblemError, errors.OrchestratorError, HTTPException, Exception), on_problem
+)
+"""The exception handlers of an application."""

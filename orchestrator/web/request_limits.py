@@ -5,11 +5,10 @@ They hold for one process. Several behind a load balancer let as many times more
 
 import asyncio
 import math
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
 
 from pydantic import JsonValue
 from starlette.requests import Request
@@ -19,8 +18,6 @@ from orchestrator.web.problem_details import ProblemError
 
 Clock = Callable[[], float]
 """Returns seconds that only grow, such as `time.monotonic`."""
-_MOST_KEYS: Final = 10_000
-"""Senders that are remembered; the one that was idle longest is forgotten first."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +45,10 @@ class Limits:
     """How long the body of a request may take to arrive."""
 
 
-@dataclass
-class _Bucket:
-    tokens: float
-    at: float
-
-
 class TokenBuckets:
-    """A bucket of tokens for each sender, which refills at a constant rate.
+    """A bucket of tokens for each sender, which refills at a constant rate in tokens a second.
+
+    Of more senders than `most_keys`, the one that was idle longest is forgotten.
 
     Example:
         buckets = TokenBuckets(rate=1, burst=30, clock=time.monotonic)
@@ -63,66 +56,32 @@ class TokenBuckets:
             ...  # refuse: a token is there in `wait` seconds
     """
 
-    def __init__(
-        self, *, rate: float, burst: int, clock: Clock, most_keys: int = _MOST_KEYS
-    ) -> None:
-        """Take tokens per second, the size of a full bucket, and a clock."""
+    def __init__(self, *, rate: float, burst: int, clock: Clock, most_keys: int = 10_000) -> None:
         self._rate = rate
         self._burst = burst
         self._clock = clock
         self._most_keys = most_keys
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Tokens of each sender, and when they were counted."""
 
     def take(self, key: str) -> float:
         """Take a token; return 0, or the seconds until there is one."""
         now = self._clock()
-        bucket = self._buckets.pop(key, None) or _Bucket(self._burst, now)
-        bucket.tokens = min(self._burst, bucket.tokens + (now - bucket.at) * self._rate)
-        bucket.at = now
-        self._buckets[key] = bucket
+        tokens, at = self._buckets.pop(key, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - at) * self._rate)
+        self._buckets[key] = (tokens - 1 if tokens >= 1 else tokens, now)
         if len(self._buckets) > self._most_keys:
             self._buckets.popitem(last=False)
-        if bucket.tokens < 1:
-            return (1 - bucket.tokens) / self._rate
-        bucket.tokens -= 1
-        return 0.0
+        return 0.0 if tokens >= 1 else (1 - tokens) / self._rate
 
     def __len__(self) -> int:
-        """Return the number of senders that are remembered."""
         return len(self._buckets)
-
-
-class Slots:
-    """Places that people have taken, such as open streams."""
-
-    def __init__(self) -> None:
-        """Begin with all places free."""
-        self._taken: Counter[str] = Counter()
-
-    def taken_by(self, key: str) -> int:
-        """Return the number of places that somebody has taken."""
-        return self._taken[key]
-
-    def take(self, key: str) -> None:
-        """Take a place, to be given back with `leave`."""
-        self._taken[key] += 1
-
-    def leave(self, key: str) -> None:
-        """Give a place back."""
-        self._taken[key] -= 1
-        if self._taken[key] <= 0:
-            del self._taken[key]
-
-    def __len__(self) -> int:
-        """Return the number of places that are taken by anybody."""
-        return self._taken.total()
 
 
 async def read_body(request: Request, *, most: int, within_s: float = Limits.body_s) -> bytes:
     """Return the body of a request; no more than the limit is read of a larger one.
 
-    Raises:
-        ProblemError: it is larger, or takes too long to arrive.
+    A body that is larger, or takes too long to arrive, is a ProblemError.
     """
     stated = request.headers.get("content-length", "")
     if stated.isdecimal() and int(stated[:20]) > most:
@@ -168,12 +127,7 @@ def received_again(body: bytes, then: Receive | None = None) -> Receive:
 
 
 def body_problem(value: JsonValue, *, depth: int) -> str:
-    """Return why a parsed body is refused; empty if it is not.
-
-    Args:
-        value: the body.
-        depth: the levels that it may have.
-    """
+    """Return why a parsed body is refused; empty if it is not."""
     level: list[JsonValue] = [value]
     for _ in range(depth):
         below: list[JsonValue] = []

@@ -46,11 +46,8 @@ class SharedFeed:
         """Yield the events after a cursor, as `MissionClient.events` does, without end.
 
         It ends for a reader that is too far behind. A reader that continues in the second in which
-        the feed is read for the first time may get an event twice.
-
-        Args:
-            client: of all missions.
-            after: the cursor of an event; None: from the beginning; NOW: only what comes.
+        the feed is read for the first time may get an event twice. After None it begins with the
+        first event; after NOW, with what comes.
         """
         queue: _Queue = asyncio.Queue(_WAITING)
         self._following += 1
@@ -85,8 +82,6 @@ class SharedFeed:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-
-    # -- the one reader ---------------------------------------------------------------------------
 
     async def _begun(self, client: MissionClient) -> None:
         """Begin to read unless somebody has, and wait for the first look at all missions."""

@@ -1,6 +1,7 @@
 """The missions, cards, questions and parked obligations that a person may see.
 
-A mission that the person may not see is reported as not found, never as forbidden.
+A mission that the person does not see is not found, never forbidden: MissionNotFound, CardUnknown
+for its cards, QuestionError for its questions.
 """
 
 import asyncio
@@ -43,11 +44,7 @@ def forbidden(person: Person, what: str) -> ProblemError:
 
 
 async def requester_of(service: Service, mission_id: str) -> str:
-    """Return the requester of a mission, from its search attribute; empty if it states none.
-
-    Raises:
-        MissionNotFound: the server knows no such mission.
-    """
+    """Return the requester of a mission, from its search attribute; empty if it states none."""
     found = await service.client.connection.mission(mission_id)
     return found.typed_search_attributes.get(REQUESTER) or ""
 
@@ -56,9 +53,6 @@ async def seen_mission(service: Service, person: Person, mission_id: str) -> Mis
     """Return a mission that the person sees: their own, or one with a card that they may decide.
 
     The server may know it no longer: methods of the handle then raise MissionNotFound.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
     """
     handle = service.client.get(mission_id)
     if person.sees_all or person.owns(await requester_of(service, mission_id)):
@@ -69,11 +63,7 @@ async def seen_mission(service: Service, person: Person, mission_id: str) -> Mis
 
 
 async def seen_view(service: Service, person: Person, mission_id: str) -> MissionView:
-    """Return a mission as it is now, with what it waits for.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
-    """
+    """Return a mission as it is now, with what it waits for."""
     handle = await seen_mission(service, person, mission_id)
     now = await handle.now()
     why, result = now.obstacle, now.result
@@ -101,17 +91,20 @@ async def seen_missions(
     """Return a page of the missions that the person sees.
 
     A person who does not see all gets the missions of others first whose cards they may decide.
-
-    Raises:
-        UsageError: there is no such status, or no such cursor.
     """
     if person.sees_all:
         return await service.client.mission_page(wanted, limit=limit, cursor=cursor)
     found: list[MissionSummary] = []
     if cursor is None or cursor.startswith(_OTHERS):
-        after = (cursor or "").removeprefix(_OTHERS)
-        found = await _decidable(service, person, wanted, after=after, limit=limit)
-        cursor = None
+        after, cursor = (cursor or "").removeprefix(_OTHERS), None
+        if person.may(Right.DECIDE):
+            cards = [c for c in (await service.client.waiting()).cards if c.mission_id > after]
+            others = [c for c in cards if person.may_decide(c) and not person.owns(c.requester)]
+            ids = sorted({card.mission_id for card in others})
+            connection = service.client.connection
+            missions = await missions_named(connection, ids, also=wanted.conditions)
+            lines = filter(wanted.fits, await summaries(connection, missions))
+            found = sorted(lines, key=lambda one: one.mission_id)[:limit]
     if len(found) == limit:
         return MissionPage(missions=tuple(found), next=f"{_OTHERS}{found[-1].mission_id}")
     if wanted.requester is not None and not person.owns(wanted.requester):
@@ -121,38 +114,12 @@ async def seen_missions(
     return page.model_copy(update={"missions": (*found, *page.missions)})
 
 
-async def _decidable(
-    service: Service, person: Person, wanted: MissionFilter, *, after: str, limit: int
-) -> list[MissionSummary]:
-    """Return missions of others with cards that a person may decide, by their ids."""
-    if not person.may(Right.DECIDE):
-        return []
-    everything = await service.client.waiting()
-    ids = {
-        card.mission_id
-        for card in everything.cards
-        if card.mission_id > after and person.may_decide(card) and not person.owns(card.requester)
-    }
-    connection = service.client.connection
-    missions = await missions_named(connection, sorted(ids), also=wanted.conditions)
-    lines = await summaries(connection, missions)
-    return sorted(filter(wanted.fits, lines), key=lambda one: one.mission_id)[:limit]
-
-
 async def changeable_mission(
     service: Service, person: Person, mission_id: str, what: str
 ) -> MissionHandle:
     """Return a mission that the person may answer, cancel or roll back.
 
-    Args:
-        service: the service.
-        person: who asks.
-        mission_id: the mission.
-        what: the action in words, for the problem: "cancel it".
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
-        ProblemError: the person sees it, and may not change it.
+    If they may not, the ProblemError names the action in these words: "cancel it".
     """
     handle = await seen_mission(service, person, mission_id)
     if not person.may_change(await requester_of(service, mission_id)):
@@ -167,20 +134,12 @@ async def seen_waiting(service: Service, person: Person) -> Waiting:
         return everything
     own = await service.client.waiting(requester=person.subject)
     known = {card.confirmation_id for card in own.cards}
-    cards = [
-        card
-        for card in everything.cards
-        if card.confirmation_id in known or person.may_decide(card)
-    ]
+    cards = (c for c in everything.cards if c.confirmation_id in known or person.may_decide(c))
     return own.model_copy(update={"cards": tuple(cards)})
 
 
 async def seen_card(service: Service, person: Person, confirmation_id: str) -> ConfirmationCard:
-    """Return an open card that the person sees.
-
-    Raises:
-        CardUnknown: the card is not open, or the person does not see it.
-    """
+    """Return an open card that the person sees."""
     try:
         card = await service.client.confirmation(confirmation_id)
     except errors.CardUnknown:
@@ -194,11 +153,7 @@ async def seen_card(service: Service, person: Person, confirmation_id: str) -> C
 
 
 async def seen_question(service: Service, person: Person, question_id: str) -> Question:
-    """Return an open question that the person sees.
-
-    Raises:
-        QuestionError: the question is not open, or the person does not see it.
-    """
+    """Return an open question that the person sees."""
     question = None
     with suppress(errors.CardUnknown):  # the id has another form
         question = await service.client.question(question_id)
@@ -255,23 +210,13 @@ async def sees(service: Service, person: Person, mission_id: str) -> bool:
 
 
 async def seen_preview(service: Service, person: Person, mission_id: str) -> RollbackPreview:
-    """Return what a rollback of a mission would cancel; nothing is started.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
-        UsageError: the mission still runs; cancelling it rolls it back.
-    """
+    """Return what a rollback of a mission that is over would cancel; nothing is started."""
     await seen_mission(service, person, mission_id)
     return await service.client.rollback_preview(mission_id)
 
 
 async def seen_record(service: Service, person: Person, mission_id: str) -> JsonObject:
-    """Return the audit record of a mission that is over.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the person does not see it.
-        UsageError: the mission or its rollback still runs.
-    """
+    """Return the audit record of a mission that is over."""
     return await (await seen_mission(service, person, mission_id)).record()
 
 
@@ -284,16 +229,15 @@ async def parked(service: Service, person: Person) -> list[ParkedRollback]:
 
 
 async def notice_of(service: Service, wait_id: str) -> NoticeOfCard | None:
-    """Return how the announcement of one card or question stands.
-
-    The caller has checked that its person sees the card. None: it cannot be known, because this
-    installation announces nothing or its store does not answer.
-    """
+    """Return how the announcement of a card that the person sees stands; None: as `notices_of`."""
     return (await notices_of(service, [wait_id])).get(wait_id)
 
 
 async def notices_of(service: Service, wait_ids: Sequence[str]) -> Mapping[str, NoticeOfCard]:
-    """Return the same for several cards by one query, for lists."""
+    """Return how the announcements of cards and questions stand, whose person sees them.
+
+    One is missing if this installation announces nothing or its store does not answer.
+    """
     if service.store is None or service.settings.notices is None:
         return {}
     try:

@@ -1,9 +1,8 @@
 """What people see of missions, cards and sessions: records that the API returns and pages draw."""
 
-from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from orchestrator.client.call_progress import CallProgress
 from orchestrator.client.mission_list import KnownMission
@@ -108,11 +107,7 @@ class Repair(Record):
     @property
     def values(self) -> JsonObject:
         """The answer to the hold's question."""
-        rest: dict[str, JsonValue] = {
-            "arguments": self.arguments,
-            "hint": self.hint,
-            "limit": self.limit,
-        }
+        rest = {name: getattr(self, name) for name in ("arguments", "hint", "limit")}
         return {"decision": self.decision, **{name: one for name, one in rest.items() if one}}
 
 
@@ -125,12 +120,15 @@ class DecisionOutcome(Record):
     problem: Problem | None = Field(default=None, description="why it was refused")
 
 
+SessionStatus = Literal["open", "completed", "rolled_back", "stopped"]
+
+
 class SessionView(Record):
     """A session as it is now."""
 
     session_id: str
     saga_id: str = Field(description="the id in its cards and of its rollback")
-    status: Literal["open", "completed", "rolled_back", "stopped"] = Field(
+    status: SessionStatus = Field(
         description="stopped: ended from outside, and what it made is cancelled"
     )
     requester: str = ""
@@ -147,8 +145,3 @@ class Me(Record):
     rights: tuple[Right, ...] = ()
     sees_all: bool = Field(description="False: only missions of their own, and cards to decide")
     proved_by: str
-
-
-def rights_of(person: Person) -> Sequence[Right]:
-    """Return the rights of a person, in the order of their declaration."""
-    return [right for right in Right if person.may(right)]

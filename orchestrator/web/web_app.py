@@ -10,13 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from orchestrator.core.errors import OrchestratorError
 from orchestrator.web import pages
 from orchestrator.web.api.api_app import create_api, document_endpoint
 from orchestrator.web.api_operations import PREFIX
 from orchestrator.web.health import ServerTelemetry, health_routes
 from orchestrator.web.pages.page import error_page
-from orchestrator.web.problem_details import ProblemError, on_problem
+from orchestrator.web.problem_details import ON_PROBLEM, on_problem
 from orchestrator.web.web_service import Service
 
 
@@ -28,24 +27,30 @@ def create_app(service: Service) -> Starlette:
         yield
         await service.feed.close()
 
+    of_extras: list[BaseRoute] = []
+    if service.slack is not None:
+        from orchestrator.web.notices.slack_interactions import slack_routes
+
+        of_extras += slack_routes(service, service.slack)
+    try:
+        from orchestrator.web.ag_ui.runs import ag_ui_routes
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not missing.name.startswith("ag_ui"):
+            raise
+    else:
+        of_extras += ag_ui_routes(service)
     app = Starlette(
         routes=[
             *health_routes(service),
             Route("/openapi.json", document_endpoint(service)),
             Mount(PREFIX, app=create_api(service)),
             *service.door.routes,
-            *_slack_routes(service),
-            *_ag_ui_routes(service),
+            *of_extras,
             *pages.routes(service),
         ],
         middleware=service.door.middleware,
         lifespan=lifespan,
-        exception_handlers={
-            ProblemError: on_problem,
-            OrchestratorError: on_problem,
-            HTTPException: _on_no_route,
-            Exception: on_problem,
-        },
+        exception_handlers={**ON_PROBLEM, HTTPException: _on_no_route},
     )
     app.add_middleware(ServerTelemetry, routes=app.routes)
     return app
@@ -60,21 +65,3 @@ async def _on_no_route(request: Request, error: Exception) -> Response:
     answer = error_page(request, None, status, "There is no such page.")
     answer.headers.update(error.headers or {})
     return answer
-
-
-def _slack_routes(service: Service) -> list[BaseRoute]:
-    if service.slack is None:
-        return []
-    from orchestrator.web.notices.slack_interactions import slack_routes  # an extra
-
-    return [*slack_routes(service, service.slack)]
-
-
-def _ag_ui_routes(service: Service) -> list[BaseRoute]:
-    try:
-        from orchestrator.web.ag_ui.runs import ag_ui_routes
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not missing.name.startswith("ag_ui"):
-            raise
-        return []  # without the extra ag-ui
-    return [*ag_ui_routes(service)]

@@ -1,5 +1,6 @@
 """Service: what every request handler may use."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +13,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.confirmation.models import ConfirmationCard, Decision
 from orchestrator.settings import Settings
 from orchestrator.web.people import Person
-from orchestrator.web.request_limits import Limits, Slots
+from orchestrator.web.request_limits import Limits
 from orchestrator.web.shared_feed import SharedFeed
 
 if TYPE_CHECKING:  # a database library, and an extra
@@ -29,12 +30,7 @@ class DecisionSigner(Protocol):
     def sign(
         self, decision: Decision, *, digest: str, person: Person, card: ConfirmationCard
     ) -> Decision:
-        """Return the decision with a signature that names the person.
-
-        Raises:
-            ProblemError: nothing proves the person well enough to sign for them.
-            SignInTooOld: the card requires a fresher sign-in.
-        """
+        """Return the decision with a signature that names the person, or raise what they lack."""
         ...
 
 
@@ -59,8 +55,8 @@ class Service:
     """The address by which browsers reach it; empty: that of the request."""
     limits: Limits = field(default_factory=Limits)
     """What the service takes from one sender."""
-    streams: Slots = field(default_factory=Slots)
-    """The places of open streams."""
+    streams: Counter[str] = field(default_factory=Counter)
+    """The open streams of each person."""
     feed: SharedFeed = field(default_factory=SharedFeed)
     """What the streams of this process have in common; others read their own."""
     store: "Store | None" = None

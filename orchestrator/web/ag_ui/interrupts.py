@@ -4,28 +4,16 @@ An interrupt of a card carries the card and its digest. The answer repeats the d
 decides on the card that was shown, and on no other.
 """
 
-from typing import Any, Final, Literal
+from typing import Literal
 
 from ag_ui.core import Interrupt
 from pydantic import Field, TypeAdapter, ValidationError
 
-from orchestrator.confirmation.models import (
-    MOST_TEXT,
-    Amend,
-    Approve,
-    ConfirmationCard,
-    Decision,
-    Reject,
-    Respond,
-    Then,
-)
+from orchestrator.confirmation.models import MOST_TEXT, ConfirmationCard, Decision, Then
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import visible
 from orchestrator.messages.leg import Question
-
-CARD: Final = "confirmation_required"
-QUESTION: Final = "input_required"
 
 
 class CardAnswer(Record):
@@ -39,32 +27,17 @@ class CardAnswer(Record):
     changes: JsonObject = Field(default_factory=dict, description="of an amendment")
 
     def decision_on(self, confirmation_id: str) -> Decision:
-        """Return the decision; the person who makes it is added by the one who proved them.
-
-        Raises:
-            UsageError: a part that this decision needs is missing.
-        """
-        named: dict[str, Any] = {"confirmation_id": confirmation_id}
+        """Return the decision; UsageError: a part that it needs is missing."""
+        named = {"kind": self.decision, "confirmation_id": confirmation_id}
+        parts = {**dict(self), "reason": self.reason or "no reason given", **named}
         try:
-            match self.decision:
-                case "approve":
-                    return Approve(**named, digest=self.digest)
-                case "reject":
-                    return Reject(**named, reason=self.reason or "no reason given", then=self.then)
-                case "respond":
-                    return Respond(**named, text=self.text)
-                case "amend":
-                    return Amend(**named, changes=self.changes)
+            return TypeAdapter[Decision](Decision).validate_python(parts)
         except ValidationError as error:
             raise UsageError(f"{self.decision}: {error.errors()[0]['msg']}") from None
 
 
 def read_card_answer(payload: object) -> CardAnswer:
-    """Return the answer in the payload of a resume entry.
-
-    Raises:
-        UsageError: it is none; text, such as "yes", approves nothing.
-    """
+    """Return the answer of a resume entry; text, such as "yes", approves nothing: a UsageError."""
     try:
         return TypeAdapter(CardAnswer).validate_python(payload, extra="forbid")
     except ValidationError as error:
@@ -84,8 +57,8 @@ def card_interrupt(card: ConfirmationCard) -> Interrupt:
     schema["properties"]["digest"] = {"const": card.digest}
     return Interrupt(
         id=card.confirmation_id,
-        reason=CARD,
-        message="\n".join(line for line in lines if line),
+        reason="confirmation_required",
+        message="\n".join(filter(None, lines)),
         tool_call_id=card.confirmation_id,
         response_schema=schema,
         expires_at=card.expires_at.isoformat() if card.expires_at is not None else None,
@@ -98,11 +71,11 @@ def question_interrupt(question: Question) -> Interrupt:
 
     Personal values are stored before, and named by their handles: no payload carries them.
     """
-    why = visible(question.why)
+    lines = (visible(question.question), visible(question.why))
     return Interrupt(
         id=question.question_id,
-        reason=QUESTION,
-        message="\n".join(line for line in (visible(question.question), why) if line),
+        reason="input_required",
+        message="\n".join(filter(None, lines)),
         response_schema={"type": "object", "properties": question.fields},
         expires_at=question.expires_at.isoformat() if question.expires_at is not None else None,
         metadata={"personal": list(question.personal), "isHold": question.hold is not None},

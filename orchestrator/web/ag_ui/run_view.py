@@ -2,37 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Final
 
-from ag_ui.core import (
-    BaseEvent,
-    StateDeltaEvent,
-    StateSnapshotEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
+from ag_ui import core
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible_block
-from orchestrator.messages.events import (
-    AnyEvent,
-    CallEvent,
-    CardEvent,
-    Cursor,
-    LegEvent,
-    MissionEvent,
-    ObligationEvent,
-    PlanEvent,
-    QuestionEvent,
-    RollbackEvent,
-    SelectionEvent,
-)
+from orchestrator.messages import events
+from orchestrator.messages.events import AnyEvent, Cursor
 
+_STANDS: Final = frozenset({"intended", "committed", "parked", "accepted"})
 _OPEN: Final = frozenset({"opened", "reminded"})
 
 
@@ -43,7 +24,6 @@ class MissionView:
     """
 
     def __init__(self, mission_id: str, *, goal: str = "") -> None:
-        """Begin with a mission of which nothing is known yet."""
         self.state: JsonObject = {
             "missionId": mission_id,
             "cursor": "",
@@ -66,9 +46,9 @@ class MissionView:
         """True if a card or a question is open, by the events so far."""
         return bool(self.state["waiting"])
 
-    def snapshot(self) -> StateSnapshotEvent:
+    def snapshot(self) -> core.StateSnapshotEvent:
         """Return the whole state."""
-        return StateSnapshotEvent(snapshot=json.loads(json.dumps(self.state)))
+        return core.StateSnapshotEvent(snapshot=json.loads(json.dumps(self.state)))
 
     def take(self, event: AnyEvent) -> list[JsonObject]:
         """Apply an event; return the operations that do the same to an earlier snapshot."""
@@ -82,35 +62,40 @@ class MissionView:
         return operations
 
     def _changes(self, event: AnyEvent) -> Iterator[tuple[str, JsonValue]]:
-        if isinstance(event, MissionEvent):
+        if isinstance(event, events.MissionEvent):
             yield "status", event.status
             yield "error", event.error
             yield "over", event.over
             yield "goal", event.goal or self.state["goal"]
             yield "summary", event.summary
-        elif isinstance(event, PlanEvent):
+        elif isinstance(event, events.PlanEvent):
             yield "plan", [leg.model_dump(mode="json") for leg in event.legs]
-        elif isinstance(event, LegEvent):
+        elif isinstance(event, events.LegEvent):
             fields = {"status", "agent", "goal", "summary", "error"}
             yield "legs", self._with("legs", event.leg_id, _of(event, fields))
-        elif isinstance(event, SelectionEvent):
+        elif isinstance(event, events.SelectionEvent):
             yield "tools", list(event.tools)
-        elif isinstance(event, ObligationEvent):
+        elif isinstance(event, events.ObligationEvent):
             fields = {"tool", "state", "title", "price", "confirmed_by", "cancel_tool", "note"}
             ledger = self._with("ledger", event.obligation_id, _of(event, fields))
             yield "ledger", ledger
-            yield "spend", _spend(ledger)
-        elif isinstance(event, CardEvent):
+            sums: dict[str, Decimal] = {}
+            for one in ledger.values():
+                price = one.get("price") if isinstance(one, dict) else None
+                if isinstance(one, dict) and isinstance(price, dict) and one["state"] in _STANDS:
+                    currency = str(price["currency"])
+                    sums[currency] = sums.get(currency, Decimal()) + Decimal(str(price["amount"]))
+            yield "spend", {currency: str(amount) for currency, amount in sorted(sums.items())}
+        elif isinstance(event, events.CardEvent):
             shown = None if event.state not in _OPEN else _of(event, {"title", "tool", "digest"})
             yield "waiting", self._with("waiting", event.confirmation_id, shown)
-        elif isinstance(event, QuestionEvent):
+        elif isinstance(event, events.QuestionEvent):
             shown = None if event.state != "opened" else _of(event, {"question", "fields"})
             yield "waiting", self._with("waiting", event.question_id, shown)
-        elif isinstance(event, RollbackEvent):
+        elif isinstance(event, events.RollbackEvent):
             yield "rollback", _of(event, {"status", "reason", "parked", "settled"})
 
     def _with(self, part: str, key: str, value: JsonObject | None) -> JsonObject:
-        """Return a part of the state with one more entry, or without it."""
         held = self.state[part]
         entries = dict(held) if isinstance(held, dict) else {}
         entries.pop(key, None)
@@ -118,57 +103,37 @@ class MissionView:
 
 
 def _of(event: AnyEvent, fields: set[str]) -> JsonObject:
-    dumped: JsonObject = event.model_dump(mode="json", include=fields)
-    return dumped
+    return event.model_dump(mode="json", include=fields)
 
 
-_STANDS: Final = frozenset({"intended", "committed", "parked", "accepted"})
+def shown_events(view: MissionView, event: AnyEvent) -> Iterator[core.BaseEvent]:
+    """Yield an event of a mission as those of AG-UI, the state first.
 
-
-def _spend(ledger: JsonObject) -> JsonObject:
-    """Return the sum of the prices of what stands, by currency."""
-    from decimal import Decimal
-
-    sums: dict[str, Decimal] = {}
-    for one in ledger.values():
-        price = one.get("price") if isinstance(one, dict) else None
-        if isinstance(one, dict) and isinstance(price, dict) and one.get("state") in _STANDS:
-            currency = str(price["currency"])
-            sums[currency] = sums.get(currency, Decimal()) + Decimal(str(price["amount"]))
-    return {currency: str(amount) for currency, amount in sorted(sums.items())}
-
-
-def shown_events(view: MissionView, event: AnyEvent) -> Iterator[BaseEvent]:
-    """Yield an event of a mission as those of AG-UI, the state first."""
+    Of a call, arguments and bodies stay in the mission.
+    """
     if operations := view.take(event):
-        yield StateDeltaEvent.model_validate({"delta": operations})
-    if isinstance(event, CallEvent):
-        yield from _call_events(event)
-
-
-def _call_events(event: CallEvent) -> Iterator[BaseEvent]:
-    """Yield a call that was sent, or its outcome; arguments and bodies stay in the mission."""
-    if event.state == "sent":
-        yield ToolCallStartEvent(tool_call_id=event.call_id, tool_call_name=event.tool)
-        yield ToolCallEndEvent(tool_call_id=event.call_id)
+        yield core.StateDeltaEvent.model_validate({"delta": operations})
+    if not isinstance(event, events.CallEvent):
         return
-    outcome: JsonObject = {"outcome": event.outcome}
-    if event.error:
-        outcome["error"] = event.error
-    yield ToolCallResultEvent(
+    if event.state == "sent":
+        yield core.ToolCallStartEvent(tool_call_id=event.call_id, tool_call_name=event.tool)
+        yield core.ToolCallEndEvent(tool_call_id=event.call_id)
+        return
+    outcome = {"outcome": event.outcome, **({"error": event.error} if event.error else {})}
+    yield core.ToolCallResultEvent(
         message_id=f"{event.call_id}-result",
         tool_call_id=event.call_id,
         content=json.dumps(outcome, ensure_ascii=False),
     )
 
 
-def text_events(message_id: str, text: str) -> Iterator[BaseEvent]:
+def text_events(message_id: str, text: str) -> Iterator[core.BaseEvent]:
     """Yield a message of the assistant; hidden characters in it are shown."""
     if not text.strip():
         return
-    yield TextMessageStartEvent(message_id=message_id, role="assistant")
-    yield TextMessageContentEvent(message_id=message_id, delta=visible_block(text))
-    yield TextMessageEndEvent(message_id=message_id)
+    yield core.TextMessageStartEvent(message_id=message_id, role="assistant")
+    yield core.TextMessageContentEvent(message_id=message_id, delta=visible_block(text))
+    yield core.TextMessageEndEvent(message_id=message_id)
 
 
 def was_seen(event: AnyEvent, seen: Cursor, at: Cursor) -> bool:

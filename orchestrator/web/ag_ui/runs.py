@@ -11,24 +11,11 @@ import hashlib
 import logging
 import math
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Final
 
-from ag_ui.core import (
-    BaseEvent,
-    CustomEvent,
-    ResumeEntry,
-    RunAgentInput,
-    RunErrorEvent,
-    RunFinishedCancelledOutcome,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunFinishedSuccessOutcome,
-    RunStartedEvent,
-    TextPart,
-    UserMessage,
-)
+from ag_ui import core
 from ag_ui.encoder import EventEncoder
 from pydantic import Field, ValidationError
 from starlette.requests import Request
@@ -38,33 +25,24 @@ from starlette.routing import Route
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import Approve
 from orchestrator.core.budget import Money
-from orchestrator.core.errors import (
-    CardUnknown,
-    MissionNotFound,
-    OrchestratorError,
-    UsageError,
-)
+from orchestrator.core.errors import CardUnknown, MissionNotFound, OrchestratorError, UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.events import AnyEvent, Cursor, read_cursor
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.names import mission_of
+from orchestrator.messages.open_waits import Waiting
 from orchestrator.web import actions, sight
-from orchestrator.web.ag_ui.interrupts import (
-    card_interrupt,
-    question_interrupt,
-    read_card_answer,
-)
+from orchestrator.web.ag_ui.interrupts import card_interrupt, question_interrupt, read_card_answer
 from orchestrator.web.ag_ui.run_view import MissionView, shown_events, text_events, was_seen
 from orchestrator.web.open_streams import check_place, opened_stream
 from orchestrator.web.people import Person, Right
-from orchestrator.web.problem_details import ProblemError, invalid_body
+from orchestrator.web.problem_details import ProblemError, invalid, invalid_body, not_signed_in
 from orchestrator.web.request_limits import read_body
 from orchestrator.web.web_service import Service
 
 PATH: Final = "/ag-ui/missions"
 _LONGEST_BODY: Final = 2_000_000
-_MOST_ANSWERS: Final = 100
 _QUIET_S: Final = 0.5
 """Legs run side by side: after a card opened, others of them may open theirs."""
 _REPLAYED_S: Final = 5.0
@@ -89,7 +67,7 @@ class MissionOptions(Record):
 class _Run:
     """One request, and the mission that it is about."""
 
-    asked: RunAgentInput
+    asked: core.RunAgentInput
     person: Person
     mission: MissionHandle
     seen: Cursor
@@ -110,16 +88,15 @@ class _Runs:
         """Check the request, begin or find its mission, and stream the run."""
         person = await self._service.identify(request)
         if person is None:
-            raise ProblemError(
-                HTTPStatus.UNAUTHORIZED,
-                "sign in, or send an API token: Authorization: Bearer TOKEN",
-                code="NotSignedIn",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            raise not_signed_in()
         if not person.may(Right.READ):
             raise sight.forbidden(person, "see missions")
         check_place(self._service, person)
-        asked = await _input_of(request)
+        try:
+            body = await read_body(request, most=_LONGEST_BODY)
+            asked = core.RunAgentInput.model_validate_json(body)
+        except ValidationError as error:
+            raise invalid_body(error) from None
         run = await self._begun(asked, person)
         encoder = EventEncoder()
 
@@ -127,37 +104,40 @@ class _Runs:
             async for event in self._events(run):
                 yield encoder.encode(event).encode()
 
-        return opened_stream(
-            encoded(), service=self._service, request=request, person=person, most_s=math.inf
-        )
+        return opened_stream(encoded(), self._service, request, person, most_s=math.inf)
 
-    # -- the mission of a run ---------------------------------------------------------------------
-
-    async def _begun(self, asked: RunAgentInput, person: Person) -> _Run:
-        """Return the run with its mission, which is started if the thread has none."""
-        message = _last_message(asked)
+    async def _begun(self, asked: core.RunAgentInput, person: Person) -> _Run:
+        of_user = (one for one in reversed(asked.messages) if isinstance(one, core.UserMessage))
+        message = next((one for one in of_user if _text(one).strip()), None)
         state = asked.state if isinstance(asked.state, dict) else {}
         known = await self._known(person, str(state.get("missionId") or ""))
-        seen = _cursor(state.get("cursor"))
-        if message is None and known is None:
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                "messages: the run has no message of a user, and its state names no mission",
-                code="RequestInvalid",
-            )
+        seen, text = Cursor(), state.get("cursor")
+        with suppress(UsageError):  # a cursor that is none: from the beginning
+            seen = read_cursor(text) if isinstance(text, str) and text else seen
         if message is None:
-            assert known is not None
-            return _Run(asked, person, known, seen)
+            if known is not None:
+                return _Run(asked, person, known, seen)
+            detail = "messages: the run has no message of a user, and its state names no mission"
+            raise invalid(detail)
         own_id = _mission_id(person, asked.thread_id, message)
         if known is not None and (asked.resume or known.mission_id == own_id):
             return _Run(asked, person, known, seen)
-        if known is not None and await _is_under_way(known):
+        if known is not None and (await known.snapshot()).finished_at is None:
             return _Run(asked, person, known, seen, note=_ONLY_ONE)
-        mission = await self._known(person, own_id) or await self._start(asked, person, own_id)
+        mission = await self._known(person, own_id)
+        if mission is None:
+            if not person.may(Right.START):
+                raise sight.forbidden(person, "start missions")
+            props = asked.forwarded_props if isinstance(asked.forwarded_props, dict) else {}
+            try:
+                options = MissionOptions.model_validate(props.get("mission") or {}, extra="forbid")
+                request = MissionRequest(goal=_text(message), mission_id=own_id, **dict(options))
+            except ValidationError as error:
+                raise invalid_body(error) from None
+            mission = await actions.start(self._service, person, request)
         return _Run(asked, person, mission, Cursor())
 
     async def _known(self, person: Person, mission_id: str) -> MissionHandle | None:
-        """Return a mission that the person sees; None if there is none."""
         if not mission_id:
             return None
         try:
@@ -165,25 +145,9 @@ class _Runs:
         except (MissionNotFound, UsageError):
             return None
 
-    async def _start(self, asked: RunAgentInput, person: Person, mission_id: str) -> MissionHandle:
-        if not person.may(Right.START):
-            raise sight.forbidden(person, "start missions")
-        message = _last_message(asked)
-        assert message is not None
-        props = asked.forwarded_props if isinstance(asked.forwarded_props, dict) else {}
-        try:
-            options = MissionOptions.model_validate(props.get("mission") or {}, extra="forbid")
-            request = MissionRequest(goal=_text(message), mission_id=mission_id, **dict(options))
-        except ValidationError as error:
-            raise invalid_body(error) from None
-        return await actions.start(self._service, person, request)
-
-    # -- the events of a run ----------------------------------------------------------------------
-
-    async def _events(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
-        """Yield a run: its start, what is new, and its end."""
+    async def _events(self, run: _Run) -> AsyncGenerator[core.BaseEvent, None]:
         asked = run.asked
-        yield RunStartedEvent(thread_id=asked.thread_id, run_id=asked.run_id)
+        yield core.RunStartedEvent(thread_id=asked.thread_id, run_id=asked.run_id)
         try:
             for event in await self._resumed(run):
                 yield event
@@ -192,14 +156,13 @@ class _Runs:
             async for event in self._shown(run):
                 yield event
         except OrchestratorError as error:
-            yield RunErrorEvent(message=str(error), code=error.code)
+            yield core.RunErrorEvent(message=str(error), code=error.code)
         except Exception:
             # The stream has begun: only an event can say that the run failed.
             _log.exception("a run failed")
-            yield RunErrorEvent(message="the run failed; the log of the service says why")
+            yield core.RunErrorEvent(message="the run failed; the log of the service says why")
 
-    async def _shown(self, run: _Run) -> AsyncGenerator[BaseEvent, None]:
-        """Yield the state and what is new, until the mission is over or waits for people."""
+    async def _shown(self, run: _Run) -> AsyncGenerator[core.BaseEvent, None]:
         view, is_shown = MissionView(run.mission.mission_id), False
         is_read = not run.seen.places
         async for event in _with_quiet(run.mission.events()):
@@ -210,8 +173,14 @@ class _Runs:
                 if not is_shown:
                     is_shown = True
                     yield view.snapshot()
-                if view.waits and (ended := await self._interrupted(run, view)) is not None:
-                    yield ended
+                waiting = await run.mission.waiting() if view.waits else Waiting()
+                interrupts = [
+                    *map(card_interrupt, waiting.cards),
+                    *map(question_interrupt, waiting.questions),
+                ]
+                if interrupts:
+                    outcome = core.RunFinishedInterruptOutcome(interrupts=interrupts)
+                    yield self._finished(run, view, outcome)
                     return
                 continue
             if not is_shown and was_seen(event, run.seen, read_cursor(event.cursor)):
@@ -224,51 +193,32 @@ class _Runs:
                 yield shown
         if not is_shown:
             yield view.snapshot()
-        for ended in await self._ended(run, view):
-            yield ended
-
-    async def _interrupted(self, run: _Run, view: MissionView) -> BaseEvent | None:
-        """Return the end of a run whose mission waits for people; None if it no longer does."""
-        waiting = await run.mission.waiting()
-        interrupts = [
-            *map(card_interrupt, waiting.cards),
-            *map(question_interrupt, waiting.questions),
-        ]
-        if not interrupts:
-            return None
-        return RunFinishedEvent(
-            thread_id=run.asked.thread_id,
-            run_id=run.asked.run_id,
-            outcome=RunFinishedInterruptOutcome(interrupts=interrupts),
-            result={"missionId": view.state["missionId"], "status": view.state["status"]},
-        )
-
-    async def _ended(self, run: _Run, view: MissionView) -> list[BaseEvent]:
-        """Return the last events of a run whose mission is over."""
         status, error = str(view.state["status"]), view.state["error"]
         summary = str(view.state["summary"] or error or "")
-        ended: list[BaseEvent] = list(text_events(f"{run.mission.mission_id}-summary", summary))
+        for shown in text_events(f"{run.mission.mission_id}-summary", summary):
+            yield shown
         if status in (MissionStatus.FAILED, MissionStatus.TERMINATED):
-            return [*ended, RunErrorEvent(message=str(error or status), code=f"Mission_{status}")]
-        is_cancelled = status == MissionStatus.CANCELLED
-        outcome = RunFinishedCancelledOutcome() if is_cancelled else RunFinishedSuccessOutcome()
-        result = {"missionId": view.state["missionId"], "status": status, "summary": summary}
-        return [
-            *ended,
-            RunFinishedEvent(
-                thread_id=run.asked.thread_id,
-                run_id=run.asked.run_id,
-                outcome=outcome,
-                result=result,
-            ),
-        ]
+            yield core.RunErrorEvent(message=str(error or status), code=f"Mission_{status}")
+        elif status == MissionStatus.CANCELLED:
+            yield self._finished(run, view, core.RunFinishedCancelledOutcome(), summary=summary)
+        else:
+            yield self._finished(run, view, core.RunFinishedSuccessOutcome(), summary=summary)
 
-    # -- answers to interrupts --------------------------------------------------------------------
+    def _finished(
+        self, run: _Run, view: MissionView, outcome: core.RunFinishedOutcome, **more: str
+    ) -> core.BaseEvent:
+        state = {"missionId": view.state["missionId"], "status": str(view.state["status"])}
+        return core.RunFinishedEvent(
+            thread_id=run.asked.thread_id,
+            run_id=run.asked.run_id,
+            outcome=outcome,
+            result={**state, **more},
+        )
 
-    async def _resumed(self, run: _Run) -> list[BaseEvent]:
+    async def _resumed(self, run: _Run) -> list[core.BaseEvent]:
         """Send the answers of a run; return what says which of them were refused, and why."""
-        refused: list[BaseEvent] = []
-        for number, entry in enumerate((run.asked.resume or [])[:_MOST_ANSWERS]):
+        refused: list[core.BaseEvent] = []
+        for number, entry in enumerate((run.asked.resume or [])[:100]):
             if entry.status != "resolved":
                 continue  # given up by the client: it stays open
             try:
@@ -280,11 +230,11 @@ class _Runs:
             else:
                 continue
             value = {"interruptId": entry.interrupt_id, "code": code, "detail": why}
-            refused.append(CustomEvent(name="orchestrator.refused", value=value))
+            refused.append(core.CustomEvent(name="orchestrator.refused", value=value))
             refused += text_events(f"{run.asked.run_id}-refused-{number}", f"Refused: {why}")
         return refused
 
-    async def _answer(self, run: _Run, entry: ResumeEntry) -> None:
+    async def _answer(self, run: _Run, entry: core.ResumeEntry) -> None:
         asked_id = entry.interrupt_id
         if mission_of(asked_id) != run.mission.mission_id:
             raise CardUnknown(asked_id, "the mission of this run asks nothing of that id")
@@ -301,44 +251,19 @@ class _Runs:
         await actions.decide(self._service, run.person, decision)
 
 
-async def _is_under_way(mission: MissionHandle) -> bool:
-    return (await mission.snapshot()).finished_at is None
-
-
-async def _input_of(request: Request) -> RunAgentInput:
-    body = await read_body(request, most=_LONGEST_BODY)
-    try:
-        return RunAgentInput.model_validate_json(body)
-    except ValidationError as error:
-        raise invalid_body(error) from None
-
-
-def _last_message(asked: RunAgentInput) -> UserMessage | None:
-    found = [one for one in asked.messages if isinstance(one, UserMessage) and _text(one).strip()]
-    return found[-1] if found else None
-
-
-def _text(message: UserMessage) -> str:
+def _text(message: core.UserMessage) -> str:
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(part.text for part in message.content if isinstance(part, TextPart))
+    return "\n".join(part.text for part in message.content if isinstance(part, core.TextPart))
 
 
-def _mission_id(person: Person, thread_id: str, message: UserMessage) -> str:
+def _mission_id(person: Person, thread_id: str, message: core.UserMessage) -> str:
     """Return the id of the mission of a message: the same for a run that is sent again.
 
     It depends on the person, so that a thread's id leads nobody to the mission of somebody else.
     """
     words = "\n".join((person.issuer, person.subject, thread_id, message.id, _text(message)))
     return f"chat-{hashlib.sha256(words.encode()).hexdigest()[:24]}"
-
-
-def _cursor(text: object) -> Cursor:
-    """Return the cursor in a client's state; the beginning if it is none."""
-    try:
-        return read_cursor(text) if isinstance(text, str) and text else Cursor()
-    except UsageError:
-        return Cursor()
 
 
 async def _with_quiet(

@@ -6,11 +6,9 @@ from importlib.metadata import version
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject
 from orchestrator.web.api import (
     cards,
@@ -24,7 +22,7 @@ from orchestrator.web.api import (
 )
 from orchestrator.web.api_operations import Gate, Operation, routes_of
 from orchestrator.web.openapi_document import document_of
-from orchestrator.web.problem_details import ProblemError, on_problem
+from orchestrator.web.problem_details import ON_PROBLEM
 from orchestrator.web.web_service import Service
 
 _PARTS: Final = (
@@ -37,23 +35,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = tuple(one for part in _PARTS for one 
 def create_api(service: Service) -> Starlette:
     """Return the API, to be mounted at its prefix."""
     routes = routes_of(OPERATIONS, service, Gate.of(service))
-    return Starlette(
-        routes=routes,
-        exception_handlers={
-            ProblemError: on_problem,
-            OrchestratorError: on_problem,
-            HTTPException: on_problem,
-            Exception: on_problem,
-        },
-    )
+    return Starlette(routes=routes, exception_handlers=ON_PROBLEM)
 
 
 def api_document(url: str = "/") -> JsonObject:
-    """Return the OpenAPI 3.1 document of the API.
-
-    Args:
-        url: the address of the service.
-    """
+    """Return the OpenAPI 3.1 document of the API at the address of a service."""
     return document_of(OPERATIONS, version=version("orchestrator-missions"), url=url)
 
 

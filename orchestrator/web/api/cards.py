@@ -1,34 +1,31 @@
 """Cards: list, show, decide on one or on several."""
 
 from http import HTTPStatus
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
-from orchestrator.confirmation.models import (
-    MOST_TEXT,
-    Amend,
-    Approve,
-    Decision,
-    DecisionReceipt,
-    Reject,
-    Respond,
-    Then,
-)
+from orchestrator.confirmation.models import MOST_TEXT, Decision, DecisionReceipt, Then
 from orchestrator.confirmation.same_again import AgainRecord
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, by_expiry, linked, page_of
-from orchestrator.web.api_operations import Answered, Call, Operations
+from orchestrator.web.api.list_pages import PageQuery, by_expiry, page_of
+from orchestrator.web.api_operations import Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.sight import forbidden, requester_of, seen_mission
 from orchestrator.web.views import CardView, DecisionOutcome, card_view
 
-_DIGEST: Final = r"^[0-9a-f]{64}$"
-_MOST: Final = 100
-_READ: Final = "the digest of the card that was read; refused if another card is open; empty: any"
+_ANY_DECISION: Final[TypeAdapter[Decision]] = TypeAdapter(Decision)
 api: Final = Operations("cards")
+ReadDigest = Annotated[
+    str,
+    Field(
+        pattern=r"^([0-9a-f]{64})?$",
+        description="the digest of the card that was read; refused if another card is open; "
+        "empty: any",
+    ),
+]
 
 
 class _Given(Record):
@@ -37,16 +34,20 @@ class _Given(Record):
     issuer: str = Field(default="", max_length=400, description="of a signature of one's own")
     signature: str = Field(default="", max_length=8_000, description="compact JWS of the decision")
 
+    def decision(self, card_id: str) -> Decision:
+        """Return the decision about a card."""
+        unsigned = set() if self.signature else {"issuer"}
+        parts = {name: part for name, part in self if name not in unsigned}
+        return _ANY_DECISION.validate_python({**parts, "confirmation_id": card_id})
+
 
 class ApproveCard(_Given):
     """Approves the call exactly as the card with this digest shows it."""
 
     kind: Literal["approve"]
-    digest: str = Field(pattern=_DIGEST, description="the digest of the card that was read")
-
-    def decision(self, card_id: str) -> Decision:
-        """Return the decision about a card."""
-        return Approve(confirmation_id=card_id, digest=self.digest, **_signed(self))
+    digest: str = Field(
+        pattern=r"^[0-9a-f]{64}$", description="the digest of the card that was read"
+    )
 
 
 class AmendCard(_Given):
@@ -54,11 +55,7 @@ class AmendCard(_Given):
 
     kind: Literal["amend"]
     changes: JsonObject = Field(description="new values of arguments, by name")
-    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description=_READ)
-
-    def decision(self, card_id: str) -> Decision:
-        """Return the decision about a card."""
-        return Amend(confirmation_id=card_id, changes=self.changes, **_signed(self))
+    digest: ReadDigest = ""
 
 
 class RejectCard(_Given):
@@ -71,11 +68,7 @@ class RejectCard(_Given):
         description="replan: the planner looks for another way; skip: this part of the goal is "
         "left out; rollback: the mission ends, and all that it did is rolled back",
     )
-    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description=_READ)
-
-    def decision(self, card_id: str) -> Decision:
-        """Return the decision about a card."""
-        return Reject(confirmation_id=card_id, reason=self.reason, then=self.then, **_signed(self))
+    digest: ReadDigest = ""
 
 
 class RespondToCard(_Given):
@@ -85,15 +78,7 @@ class RespondToCard(_Given):
     text: str = Field(
         pattern=r"\S", max_length=MOST_TEXT, description="the change wanted, as: a later flight"
     )
-    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description=_READ)
-
-    def decision(self, card_id: str) -> Decision:
-        """Return the decision about a card."""
-        return Respond(confirmation_id=card_id, text=self.text, **_signed(self))
-
-
-def _signed(given: _Given) -> dict[str, Any]:
-    return {"issuer": given.issuer, "signature": given.signature} if given.signature else {}
+    digest: ReadDigest = ""
 
 
 CardDecision = Annotated[
@@ -111,7 +96,7 @@ class DecisionOn(Record):
 class Decisions(Record):
     """Several decisions, each about one card."""
 
-    decisions: tuple[DecisionOn, ...] = Field(min_length=1, max_length=_MOST)
+    decisions: tuple[DecisionOn, ...] = Field(min_length=1, max_length=100)
 
 
 class DecisionOutcomes(Record):
@@ -135,18 +120,16 @@ class CardPage(Record):
 
 
 @api.get("/cards")
-async def list_cards(call: Call[None, CardQuery]) -> Answered[CardPage]:
+async def list_cards(call: Call[None, CardQuery]) -> CardPage:
     """Return open cards that the caller sees, the first to expire first."""
     waiting = await sight.seen_waiting(call.service, call.person)
-    cards = [
-        card
-        for card in waiting.cards
-        if call.query.mission_id in (None, card.mission_id)
-        and (not call.query.decidable or call.person.may_decide(card))
-    ]
-    page, following = page_of(cards, call.query, by_expiry)
-    views = tuple(card_view(card, call.person) for card in page)
-    return Answered(CardPage(cards=views, next=following), headers=linked(call.request, following))
+    wanted, person = call.query, call.person
+    cards = [card for card in waiting.cards if wanted.mission_id in (None, card.mission_id)]
+    if wanted.decidable:
+        cards = [card for card in cards if person.may_decide(card)]
+    page, following = page_of(cards, wanted, by_expiry)
+    views = tuple(card_view(card, person) for card in page)
+    return CardPage(cards=views, next=following)
 
 
 @api.get("/cards/{confirmation_id}")
@@ -198,11 +181,6 @@ async def revoke_rule(call: Call[Revocation, None]) -> AgainRecord:
     """End the rule that an approval made for later calls.
 
     Who may decide on cards, or change the mission, may.
-
-    Raises:
-        MissionNotFound: there is no such mission, or the caller does not see it.
-        ConfirmationError: no rule is in force under this id.
-        ProblemError: the caller may neither decide nor change the mission.
     """
     rule_id, person = call.part("confirmation_id"), call.person
     mission_id = names.mission_of(rule_id)

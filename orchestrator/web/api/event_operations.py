@@ -20,16 +20,7 @@ from orchestrator.web.problem_details import problem_of
 from orchestrator.web.shared_feed import NOW
 
 STREAM: Final = "text/event-stream"
-_MOST: Final = 1_000
 _LAST: Final = Header("Last-Event-ID", "the id of the last event received; goes before `after`")
-_ABOUT: Final = (
-    "Each event of the stream has its kind as `event`, its cursor as `id`, and an Event as `data`. "
-    "The stream of a mission has `progress` as well, without an id: calls that take long, with "
-    "their attempts, and the text that a model is sending. A stream that ends for good says so "
-    "with the event `end`; one that fails, with `problem`. Others are closed after a while, and "
-    "continued by `Last-Event-ID`. With `Accept: application/json` the events so far are returned "
-    "as a list, continued by `after`."
-)
 api: Final = Operations("events")
 
 
@@ -59,15 +50,22 @@ class EventList(Record):
     )
 
 
-@api.get(
-    "/missions/{mission_id}/events",
-    name="followMission",
-    description=_ABOUT,
-    answer=EventList,
-    media_type=STREAM,
-    headers=(_LAST,),
-    problems=(HTTPStatus.BAD_REQUEST,),
-)
+_EVENTS: Final[dict[str, Any]] = {
+    "description": "Each event of the stream has its kind as `event`, its cursor as `id`, and an "
+    "Event as `data`. "
+    "The stream of a mission has `progress` as well, without an id: calls that take long, with "
+    "their attempts, and the text that a model is sending. A stream that ends for good says so "
+    "with the event `end`; one that fails, with `problem`. Others are closed after a while, and "
+    "continued by `Last-Event-ID`. With `Accept: application/json` the events so far are returned "
+    "as a list, continued by `after`.",
+    "answer": EventList,
+    "media_type": STREAM,
+    "headers": (_LAST,),
+    "problems": (HTTPStatus.BAD_REQUEST,),
+}
+
+
+@api.get("/missions/{mission_id}/events", name="followMission", **_EVENTS)
 async def mission_events(call: Call[None, EventQuery]) -> Answer:
     """Return the events of a mission, until it and its rollback are over."""
     after = _after(call)
@@ -75,43 +73,22 @@ async def mission_events(call: Call[None, EventQuery]) -> Answer:
     await sight.requester_of(call.service, handle.mission_id)  # the store alone has no events
     if not _wants_stream(call):
         return await _listed(handle.events(after=after, follow=False), after)
-    connection = call.service.client.connection
-    return _streamed(
-        call,
-        interleaved(
-            _until_over(handle.events(after=after)),
-            _progress(progress_changes(connection, handle.mission_id)),
-        ),
-    )
+    progress = _progress(progress_changes(call.service.client.connection, handle.mission_id))
+    return _streamed(call, interleaved(_sent(handle.events(after=after), ends=True), progress))
 
 
-@api.get(
-    "/events",
-    name="followAll",
-    description=_ABOUT,
-    answer=EventList,
-    media_type=STREAM,
-    headers=(_LAST,),
-    problems=(HTTPStatus.BAD_REQUEST,),
-)
+@api.get("/events", name="followAll", **_EVENTS)
 async def all_events(call: Call[None, EventQuery]) -> Answer:
     """Return cards, decisions and questions of all missions that the caller sees."""
     is_live = _wants_stream(call)
     from_now = is_live and call.query.after == NOW and not call.header(_LAST.name)
     after = NOW if from_now else _after(call)
-    service, person = call.service, call.person
-    if not is_live:
-        found = sight.seen_events(service, person, after=after, follow=False)
-        return await _listed(found, after)
-    return _streamed(call, _as_sent(sight.seen_events(service, person, after=after)))
+    events = sight.seen_events(call.service, call.person, after=after, follow=is_live)
+    return _streamed(call, _sent(events)) if is_live else await _listed(events, after)
 
 
 def _after(call: Call[None, EventQuery]) -> str | None:
-    """Return the cursor of a request, which was checked.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """Return the cursor of a request; text that is none is a UsageError."""
     after = call.header(_LAST.name) or call.query.after
     if after:
         read_cursor(after)
@@ -128,43 +105,28 @@ async def _listed(events: AsyncGenerator[AnyEvent, None], after: str | None) -> 
     async with aclosing(events):
         async for event in events:
             found.append(event)
-            if len(found) == _MOST:
+            if len(found) == 1_000:
                 break
     return EventList(events=tuple(found), next=found[-1].cursor if found else after)
 
 
-# -- streams --------------------------------------------------------------------------------------
-
-
 def _streamed(call: Call[Any, Any], events: AsyncGenerator[ServerSentEvent, None]) -> Response:
-    """Return a stream whose errors are its last event.
-
-    Raises:
-        ProblemError: the caller has no place left.
-    """
-    return opened_stream(
-        _with_problems(events), service=call.service, request=call.request, person=call.person
-    )
-
-
-async def _with_problems(
-    events: AsyncGenerator[ServerSentEvent, None],
-) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yield events, and an error as the last one."""
-    try:
-        async with aclosing(events):
-            async for event in events:
-                yield event
-    except OrchestratorError as error:
+    def problem(error: OrchestratorError) -> ServerSentEvent:
         content = problem_of(error).problem.model_dump_json(exclude_defaults=True)
-        yield ServerSentEvent(data=content, event="problem")
+        return ServerSentEvent(data=content, event="problem")
+
+    return opened_stream(events, call.service, call.request, call.person, on_error=problem)
 
 
-async def _as_sent(events: AsyncGenerator[AnyEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
+async def _sent(
+    events: AsyncGenerator[AnyEvent, None], *, ends: bool = False
+) -> AsyncGenerator[ServerSentEvent, None]:
     async with aclosing(events):
         async for event in events:
             content = event.model_dump_json()
             yield ServerSentEvent(data=content, event=event.kind, id=event.cursor)
+    if ends:
+        yield ServerSentEvent(data="{}", event="end")
 
 
 async def _progress(
@@ -175,12 +137,3 @@ async def _progress(
         async for calls in changes:
             content = Progress(calls=calls).model_dump_json()
             yield ServerSentEvent(data=content, event="progress")
-
-
-async def _until_over(
-    events: AsyncGenerator[AnyEvent, None],
-) -> AsyncGenerator[ServerSentEvent, None]:
-    async with aclosing(_as_sent(events)) as sent:
-        async for event in sent:
-            yield event
-    yield ServerSentEvent(data="{}", event="end")

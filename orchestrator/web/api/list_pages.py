@@ -9,8 +9,6 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from pydantic import BaseModel, Field
-from starlette.datastructures import URL
-from starlette.requests import Request
 
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import Question
@@ -35,39 +33,24 @@ def page_of(
     """Return a page of entries that are sorted by a key, and the cursor of the next one.
 
     An entry that is gone meanwhile leaves no gap, as pages begin after a key.
-
-    Raises:
-        ProblemError: the cursor is none of this list.
     """
-    after = _read(query.cursor) if query.cursor else None
-    rest = [one for one in entries if after is None or key(one) > after]
-    page = rest[: query.limit]
-    return tuple(page), _written(key(page[-1])) if len(rest) > len(page) else None
+    rest = entries
+    if query.cursor:
+        try:
+            padded = query.cursor + "=" * (-len(query.cursor) % 4)
+            first, second = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        except (ValueError, TypeError, RecursionError, binascii.Error):
+            detail = "this is no cursor of this list: give `next` of the page before, or none"
+            raise ProblemError(HTTPStatus.BAD_REQUEST, detail, code="UsageError") from None
+        rest = [one for one in entries if key(one) > (str(first), str(second))]
+    page = tuple(rest[: query.limit])
+    if len(page) == len(rest):
+        return page, None
+    last = json.dumps(key(page[-1])).encode()
+    return page, base64.urlsafe_b64encode(last).decode().rstrip("=")
 
 
 def by_expiry(asked: ConfirmationCard | Question) -> tuple[str, str]:
     """Return the key of lists that begin with the first to expire."""
     expires, named = urgency(asked)
     return expires.astimezone(UTC).isoformat(timespec="microseconds"), named
-
-
-def _written(key: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
-
-
-def _read(cursor: str) -> tuple[str, str]:
-    try:
-        packed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        first, second = json.loads(packed)
-        return str(first), str(second)
-    except (ValueError, TypeError, RecursionError, binascii.Error):
-        detail = "this is no cursor of this list: give `next` of the page before, or none"
-        raise ProblemError(HTTPStatus.BAD_REQUEST, detail, code="UsageError") from None
-
-
-def linked(request: Request, following: str | None) -> dict[str, str]:
-    """Return the header that links a page to the next one; none for the last page."""
-    if following is None:
-        return {}
-    there = URL(str(request.url)).include_query_params(cursor=following)
-    return {"Link": f'<{there.path}?{there.query}>; rel="next"'}

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from orchestrator.chaos.rehearsal import Rehearsal, rehearse
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_list import STATUSES
 from orchestrator.client.mission_pages import MissionFilter, MissionPage
 from orchestrator.core import errors
@@ -21,13 +22,11 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
 from orchestrator.web.actions import as_requested
-from orchestrator.web.api.list_pages import linked
-from orchestrator.web.api_operations import KEY, KEYED, Answered, Call, Operations, derived_id
+from orchestrator.web.api_operations import KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.views import MissionView
 
-_PLAN_S: Final = 600.0
 _TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}/[A-Za-z0-9][A-Za-z0-9.+-]{0,80}")
 api: Final = Operations("missions")
 
@@ -42,6 +41,15 @@ class StartedMission(Record):
     undeclared_inputs: tuple[str, ...] = Field(
         default=(), description="inputs of the request that no tool takes"
     )
+
+
+def _started(handle: MissionHandle) -> Answered[StartedMission]:
+    content = StartedMission(
+        mission_id=handle.mission_id,
+        queued=handle.queued,
+        undeclared_inputs=handle.undeclared_inputs,
+    )
+    return Answered(content, headers={"Location": f"/api/v1/missions/{handle.mission_id}"})
 
 
 class MissionQuery(BaseModel):
@@ -66,13 +74,6 @@ class MissionQuery(BaseModel):
         default=None, max_length=20_000, description="`next` of the page before"
     )
 
-    def as_filter(self) -> MissionFilter:
-        """Return the filter."""
-        waiting = (
-            True if self.waiting == "any" else WaitKind(self.waiting) if self.waiting else None
-        )
-        return MissionFilter(self.status, self.requester, self.text, waiting)
-
 
 class FollowUpTerms(Record):
     """The terms of a mission for a follow-up action."""
@@ -87,41 +88,25 @@ class FollowUps(Record):
 
 
 @api.get("/missions")
-async def list_missions(call: Call[None, MissionQuery]) -> Answered[MissionPage]:
+async def list_missions(call: Call[None, MissionQuery]) -> MissionPage:
     """Return missions that the caller sees, running ones first, then those that ended last."""
-    page = await sight.seen_missions(
-        call.service,
-        call.person,
-        call.query.as_filter(),
-        limit=call.query.limit,
-        cursor=call.query.cursor,
+    asked = call.query
+    waiting = asked.waiting == "any" or (WaitKind(asked.waiting) if asked.waiting else None)
+    wanted = MissionFilter(asked.status, asked.requester, asked.text, waiting)
+    return await sight.seen_missions(
+        call.service, call.person, wanted, limit=asked.limit, cursor=asked.cursor
     )
-    return Answered(page, headers=linked(call.request, page.next))
 
 
 @api.post("/missions", Right.START, status=HTTPStatus.CREATED, **KEYED)
 async def start_mission(call: Call[MissionRequest, None]) -> Answered[StartedMission]:
     """Start a mission of the caller."""
-    request = call.body
-    derived = derived_id(call, "mission")
-    if derived is not None and request.mission_id is not None:
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"give {KEY.name} or mission_id: each names the mission",
-            code="RequestInvalid",
-        )
-    if derived is not None:
-        request = request.model_copy(update={"mission_id": derived})
-    handle = await actions.start(call.service, call.person, request)
-    return _started(handle.mission_id, handle.queued, handle.undeclared_inputs)
+    mission_id = derived_id(call, "mission", given=call.body.mission_id)
+    request = call.body.model_copy(update={"mission_id": mission_id})
+    return _started(await actions.start(call.service, call.person, request))
 
 
-def _started(mission_id: str, queued: str, undeclared: tuple[str, ...]) -> Answered[StartedMission]:
-    content = StartedMission(mission_id=mission_id, queued=queued, undeclared_inputs=undeclared)
-    return Answered(content, headers={"Location": f"/api/v1/missions/{mission_id}"})
-
-
-@api.post("/plans", Right.START, timeout_s=_PLAN_S)
+@api.post("/plans", Right.START, timeout_s=600.0)
 async def plan_mission(call: Call[MissionRequest, None]) -> PlanPreview:
     """Return the plan for a request; nothing is started."""
     return await call.service.client.plan(actions.as_requested(call.person, call.body))
@@ -170,14 +155,11 @@ async def list_follow_ups(call: Call[None, None]) -> FollowUps:
 async def start_follow_up(call: Call[FollowUpTerms, None]) -> Answered[StartedMission]:
     """Start a mission that makes only the one call of a follow-up action."""
     named = call.part("follow_up_id")
-    request = MissionRequest(
-        goal=named,
-        budget=call.body.budget,
-        mission_id=derived_id(call, "mission", also=named),
-    )
-    mission_id = call.part("mission_id")
-    handle = await actions.follow_up(call.service, call.person, mission_id, named, request)
-    return _started(handle.mission_id, handle.queued, handle.undeclared_inputs)
+    mission_id = derived_id(call, "mission", also=named)
+    request = MissionRequest(goal=named, budget=call.body.budget, mission_id=mission_id)
+    follows = call.part("mission_id")
+    handle = await actions.follow_up(call.service, call.person, follows, named, request)
+    return _started(handle)
 
 
 @api.get(
@@ -216,16 +198,15 @@ class RehearsedPlan(Rehearsal):
 
 @api.post("/plans/rehearsals", Right.START)
 async def rehearse_plan(call: Call[MissionRequest, None]) -> RehearsedPlan:
-    """Run a request and its rollback on a private sandbox with made data.
+    """Run a request and its rollback on a private sandbox with made data."""
 
-    It ends early when the caller hangs up.
+    async def hangs_up() -> None:  # the body was read before
+        while (await call.request.receive())["type"] != "http.disconnect":
+            pass
 
-    Raises:
-        ServiceUnavailable: another rehearsal runs in this process.
-    """
     request = as_requested(call.person, call.body)
     running = asyncio.create_task(rehearse(request, call.service.settings))
-    gone = asyncio.create_task(_disconnected(call))
+    gone = asyncio.create_task(hangs_up())
     try:
         await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
@@ -236,9 +217,3 @@ async def rehearse_plan(call: Call[MissionRequest, None]) -> RehearsedPlan:
         running.cancel()
     fields = {name: getattr(found, name) for name in Rehearsal.model_fields}
     return RehearsedPlan(**fields, outcome=found.summary)
-
-
-async def _disconnected(call: Call[MissionRequest, None]) -> None:
-    """Return when the caller hangs up; the body was read before."""
-    while (await call.request.receive())["type"] != "http.disconnect":
-        pass

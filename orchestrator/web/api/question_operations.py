@@ -10,8 +10,8 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.failure_details import ModelPause
 from orchestrator.messages.leg import Question
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, by_expiry, linked, page_of
-from orchestrator.web.api_operations import Answered, Call, Operations
+from orchestrator.web.api.list_pages import PageQuery, by_expiry, page_of
+from orchestrator.web.api_operations import Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.views import Repair, Waits
 
@@ -56,13 +56,12 @@ class Resume(Record):
 
 
 @api.get("/questions")
-async def list_questions(call: Call[None, PageQuery]) -> Answered[Waits]:
+async def list_questions(call: Call[None, PageQuery]) -> Waits:
     """Return open questions, holds and pauses of models, the first to expire first."""
     waiting = await sight.seen_waiting(call.service, call.person)
     page, following = page_of(waiting.questions, call.query, by_expiry)
     pauses = waiting.pauses if call.query.cursor is None else ()
-    content = Waits(questions=page, pauses=pauses, next=following)
-    return Answered(content, headers=linked(call.request, following))
+    return Waits(questions=page, pauses=pauses, next=following)
 
 
 @api.get("/questions/{question_id}")

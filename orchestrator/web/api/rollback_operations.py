@@ -12,12 +12,11 @@ from orchestrator.core.record import Record
 from orchestrator.messages.rollback import ParkedRollback, RollbackReport
 from orchestrator.saga.obligation import Resolution
 from orchestrator.web import actions, sight
-from orchestrator.web.api.list_pages import PageQuery, linked, page_of
+from orchestrator.web.api.list_pages import PageQuery, page_of
 from orchestrator.web.api_operations import Answered, Call, Operations
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 
-_WAITS_S: Final = 25.0
 api: Final = Operations("rollbacks")
 
 
@@ -72,7 +71,7 @@ async def roll_back_mission(call: Call[RollbackReason, None]) -> Answered[Rollba
     """Roll back a mission that is over."""
     mission_id = call.part("mission_id")
     try:
-        async with asyncio.timeout(_WAITS_S):
+        async with asyncio.timeout(25.0):
             report = await actions.roll_back(
                 call.service, call.person, mission_id, reason=call.body.reason
             )
@@ -84,12 +83,11 @@ async def roll_back_mission(call: Call[RollbackReason, None]) -> Answered[Rollba
 
 
 @api.get("/parked")
-async def list_parked(call: Call[None, PageQuery]) -> Answered[ParkedPage]:
+async def list_parked(call: Call[None, PageQuery]) -> ParkedPage:
     """Return the rollbacks with parked obligations that the caller sees."""
     found = await sight.parked(call.service, call.person)
     page, following = page_of(sorted(found, key=_key), call.query, _key)
-    content = ParkedPage(rollbacks=page, next=following)
-    return Answered(content, headers=linked(call.request, following))
+    return ParkedPage(rollbacks=page, next=following)
 
 
 def _key(rollback: ParkedRollback) -> tuple[str, str]:

@@ -23,16 +23,19 @@ from orchestrator.messages.session import (
     SessionCall,
     SessionResult,
 )
-from orchestrator.web.api_operations import KEY, KEYED, Answered, Call, Operations, derived_id
+from orchestrator.web.api_operations import KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import forbidden
-from orchestrator.web.views import SessionView
+from orchestrator.web.views import SessionStatus, SessionView
 from orchestrator.web.web_service import Service
 
 _LONGEST_WAIT_S: Final = 50
-_ENDS: Final = ((HTTPStatus.ACCEPTED, "it ends, and is not over yet"),)
-_UNKNOWN: Final = "there is no such session"
+_ENDS: Final[dict[str, Any]] = {
+    "also": ((HTTPStatus.ACCEPTED, "it ends, and is not over yet"),),
+    "problems": (HTTPStatus.CONFLICT,),
+    "timeout_s": _LONGEST_WAIT_S + 60.0,
+}
 api: Final = Operations("sessions")
 
 
@@ -106,20 +109,13 @@ class SessionEnding(Record):
 async def start_session(call: Call[OpenSession, None]) -> Answered[SessionView]:
     """Start a session of guarded calls."""
     terms = call.body
-    derived = derived_id(call, "session")
-    if derived is not None and terms.session_id is not None:
-        raise ProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"give {KEY.name} or session_id: each names the session",
-            code="RequestInvalid",
-        )
     handle = await call.service.client.session(
         budget=terms.budget,
         requester=call.person.subject,
         policy=terms.policy,
         idle_limit=terms.idle_limit,
         on_idle=terms.on_idle,
-        session_id=derived or terms.session_id,
+        session_id=derived_id(call, "session", given=terms.session_id),
     )
     view = await seen_session(call.service, call.person, handle.session_id)
     return Answered(view, headers={"Location": f"/api/v1/sessions/{handle.session_id}"})
@@ -152,26 +148,14 @@ async def show_call(call: Call[None, WaitQuery]) -> SessionCall:
     return await handle.settled(call_id, within=timedelta(seconds=call.query.wait_s))
 
 
-@api.post(
-    "/sessions/{session_id}/complete",
-    Right.START,
-    also=_ENDS,
-    problems=(HTTPStatus.CONFLICT,),
-    timeout_s=_LONGEST_WAIT_S + 60.0,
-)
+@api.post("/sessions/{session_id}/complete", Right.START, **_ENDS)
 async def complete_session(call: Call[None, WaitQuery]) -> Answered[SessionEnding]:
     """End a session: what it made stands."""
     handle = await _changeable(call, "complete it")
     return await _ended(handle, EndSession(how="complete"), call.query.wait_s)
 
 
-@api.post(
-    "/sessions/{session_id}/rollback",
-    Right.START,
-    also=_ENDS,
-    problems=(HTTPStatus.CONFLICT,),
-    timeout_s=_LONGEST_WAIT_S + 60.0,
-)
+@api.post("/sessions/{session_id}/rollback", Right.START, **_ENDS)
 async def roll_back_session(call: Call[RollBackSession, WaitQuery]) -> Answered[SessionEnding]:
     """Cancel all that a session made."""
     handle = await _changeable(call, "roll it back")
@@ -180,12 +164,7 @@ async def roll_back_session(call: Call[RollBackSession, WaitQuery]) -> Answered[
 
 
 async def _changeable(call: Call[Any, Any], what: str) -> SessionHandle:
-    """Return a session in which the caller may begin calls, and which they may end.
-
-    Raises:
-        SessionError: there is no such session, or the caller does not see it.
-        ProblemError: the caller sees it, and may not change it.
-    """
+    """Return a session that the caller sees and may change, else raise what they lack."""
     session_id = call.part("session_id")
     view = await seen_session(call.service, call.person, session_id)
     if not call.person.may_change(view.requester):
@@ -194,35 +173,28 @@ async def _changeable(call: Call[Any, Any], what: str) -> SessionHandle:
 
 
 async def seen_session(service: Service, person: Person, session_id: str) -> SessionView:
-    """Return a session that the person sees, as it is now.
-
-    Raises:
-        SessionError: there is no such session, or the person does not see it.
-    """
+    """Return a session as it is now; SessionError: there is none, or the person does not see it."""
     handle = service.client.session_handle(session_id)
+    unknown = SessionError(session_id, "there is no such session", code="SessionUnknown")
     try:
         found = await handle.described()
     except SessionError:
-        raise SessionError(session_id, _UNKNOWN, code="SessionUnknown") from None
+        raise unknown from None
     requester = found.typed_search_attributes.get(REQUESTER) or ""
     if not person.sees_all and not person.owns(requester):
-        raise SessionError(session_id, _UNKNOWN, code="SessionUnknown")
-    view = SessionView(
-        session_id=session_id, saga_id=await handle.saga_id(), status="open", requester=requester
+        raise unknown
+    status: SessionStatus = "open"
+    if found.status is WorkflowExecutionStatus.COMPLETED:
+        status = (await handle.result()).status
+    elif found.status is not WorkflowExecutionStatus.RUNNING:
+        status = "stopped"
+    return SessionView(
+        session_id=session_id, saga_id=await handle.saga_id(), status=status, requester=requester
     )
-    if found.status is WorkflowExecutionStatus.RUNNING:
-        return view
-    if found.status is not WorkflowExecutionStatus.COMPLETED:
-        return view.model_copy(update={"status": "stopped"})
-    return view.model_copy(update={"status": (await handle.result()).status})
 
 
 async def _ended(handle: SessionHandle, end: EndSession, wait_s: float) -> Answered[SessionEnding]:
-    """Ask a session to end, and wait for it.
-
-    Raises:
-        ProblemError: it ended in another way.
-    """
+    """Ask a session to end, and wait for it; one that ended in another way is a conflict."""
     await handle.ask_to_end(end)
     try:
         async with asyncio.timeout(wait_s):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, Field
 
@@ -13,11 +13,11 @@ from orchestrator.adapters.storage.store import Store
 from orchestrator.confirmation.policy import approver_problem
 from orchestrator.core.errors import UsageError
 from orchestrator.web.api_operations import Call, Operations
-from orchestrator.web.people import Person, Right
+from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sight import forbidden
 from orchestrator.web.sign_in.identity import utc_now
-from orchestrator.web.views import Me, rights_of
+from orchestrator.web.views import Me
 
 LONGEST: Final = timedelta(days=366)
 """The longest time that a token may be valid."""
@@ -55,13 +55,8 @@ def create(
     created_by: str,
     now: datetime,
 ) -> CreatedToken:
-    """Create a token.
-
-    Raises:
-        UsageError: the subject is no name, or the lifetime is too long.
-    """
-    problem = approver_problem(subject, ())
-    if problem is not None:
+    """Create a token; UsageError: the subject is no name, or the lifetime is too long."""
+    if (problem := approver_problem(subject, ())) is not None:
         raise UsageError(f"the subject of a token: {problem}")
     if lifetime > LONGEST:
         raise UsageError(f"a token is valid for at most {LONGEST.days} days")
@@ -80,7 +75,12 @@ def create(
 async def create_token(call: Call[NewToken, None]) -> CreatedToken:
     """Create an API token, whose text is shown this once."""
     person, wanted = call.person, call.body
-    _check_creator(person, wanted)
+    if person.proved_by == "api token":
+        raise forbidden(person, "create tokens by a token: sign in")
+    if not person.rights.issuperset(wanted.scopes) or (wanted.sees_all and not person.sees_all):
+        raise forbidden(person, "give a token more rights than they have")
+    if Right.DECIDE in wanted.scopes and not person.owns(wanted.subject):
+        raise forbidden(person, "create a token that decides as somebody else")
     return await asyncio.to_thread(
         create,
         _store(call),
@@ -91,16 +91,6 @@ async def create_token(call: Call[NewToken, None]) -> CreatedToken:
         created_by=person.subject,
         now=utc_now(),
     )
-
-
-def _check_creator(person: Person, wanted: NewToken) -> None:
-    if person.proved_by == "api token":
-        raise forbidden(person, "create tokens by a token: sign in")
-    missing = set(wanted.scopes) - person.rights
-    if missing or (wanted.sees_all and not person.sees_all):
-        raise forbidden(person, "give a token more rights than they have")
-    if Right.DECIDE in wanted.scopes and not person.owns(wanted.subject):
-        raise forbidden(person, "create a token that decides as somebody else")
 
 
 @api.get("/tokens", Right.ADMINISTER)
@@ -120,35 +110,20 @@ async def revoke_token(call: Call[None, None]) -> None:
 @api.post("/ended-sessions", Right.ADMINISTER)
 async def end_sessions(call: Call[EndedSessions, None]) -> None:
     """End every session that a person has now, on all devices."""
-    now = utc_now()
-    await asyncio.to_thread(
-        _store(call).sign_outs.end_sessions_of,
-        call.body.subject,
-        now=now,
-        until=now + LONGEST,
-    )
+    now, end = utc_now(), _store(call).sign_outs.end_sessions_of
+    await asyncio.to_thread(end, call.body.subject, now=now, until=now + LONGEST)
 
 
-def _store(call: Call[NewToken, None] | Call[None, None] | Call[EndedSessions, None]) -> Store:
-    store = call.service.store
-    if store is None:
+def _store(call: Call[Any, None]) -> Store:
+    if call.service.store is None:
         raise ProblemError(
             HTTPStatus.SERVICE_UNAVAILABLE, "this service has no store", code="StoreMissing"
         )
-    return store
+    return call.service.store
 
 
 @api.get("/me", tag="people")
 async def show_me(call: Call[None, None]) -> Me:
     """Return the caller, with their rights."""
-    person = call.person
-    return Me(
-        subject=person.subject,
-        name=person.name,
-        issuer=person.issuer,
-        roles=tuple(person.roles),
-        groups=person.groups,
-        rights=tuple(rights_of(person)),
-        sees_all=person.sees_all,
-        proved_by=person.proved_by,
-    )
+    rights = tuple(right for right in Right if call.person.may(right))
+    return Me.model_validate({**dict(call.person), "rights": rights})

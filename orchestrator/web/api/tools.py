@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 from pydantic import Field
@@ -11,11 +9,13 @@ from pydantic import Field
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.source import file_versions
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.read_once import Recent
 from orchestrator.core.record import Record
 from orchestrator.runtime.defaults import list_mcp_servers
 from orchestrator.settings import Settings
 from orchestrator.web.api_operations import Call, Operations
 
+_catalogs: Final[Recent[object, Catalog]] = Recent(2)
 api: Final = Operations("tools")
 
 
@@ -43,21 +43,13 @@ class ToolList(Record):
 async def list_tools(call: Call[None, None]) -> ToolList:
     """Return every tool of the catalog."""
     catalog = await catalog_of(call.service.settings)
-    tools = tuple(_summary(tool) for tool in catalog.tools.values())
-    return ToolList(catalog_digest=catalog.digest, tools=tools)
-
-
-def _summary(tool: Tool) -> ToolSummary:
-    return ToolSummary(
-        name=tool.name,
-        document=tool.document,
-        domain=tool.domain,
-        summary=tool.summary,
-        effect=tool.effect,
-        card_type=tool.card_type,
-        cancel_tool=tool.compensation.cancel.tool if tool.compensation is not None else None,
-        irreversible=tool.irreversible,
+    tools = tuple(
+        ToolSummary.model_validate(
+            {**dict(tool), "cancel_tool": tool.compensation and tool.compensation.cancel.tool}
+        )
+        for tool in catalog.tools.values()
     )
+    return ToolList(catalog_digest=catalog.digest, tools=tools)
 
 
 @api.get("/tools/{tool_name}")
@@ -71,26 +63,15 @@ async def catalog_of(settings: Settings) -> Catalog:
 
     It is compiled when a file has changed, and MCP servers are listed again after a minute.
     """
-    return await asyncio.to_thread(_read, settings)
 
+    def read() -> Catalog:
+        mcp = settings.mcp
+        files = file_versions([*settings.specs, *settings.overlays, *([mcp] if mcp else [])])
+        sources = (files, int(time.monotonic() // 60) if mcp is not None else 0)
+        if (known := _catalogs.get(sources)) is not None:
+            return known
+        servers = list_mcp_servers(settings)
+        made = Catalog.load(*settings.specs, overlays=settings.overlays, mcp=servers)
+        return _catalogs.put(sources, made)
 
-@dataclass(frozen=True)
-class _Sources:
-    settings: Settings = field(compare=False)
-    files: tuple[tuple[str, int, int], ...]
-    listed: int
-    """The minute in which MCP servers are listed; 0 without any."""
-
-
-def _read(settings: Settings) -> Catalog:
-    mcp = settings.mcp
-    named = (*settings.specs, *settings.overlays, *((mcp,) if mcp is not None else ()))
-    files = file_versions(named)
-    listed = int(time.monotonic() // 60) if mcp is not None else 0
-    return _compiled(_Sources(settings, files, listed))
-
-
-@lru_cache(maxsize=2)
-def _compiled(sources: _Sources) -> Catalog:
-    settings = sources.settings
-    return Catalog.load(*settings.specs, overlays=settings.overlays, mcp=list_mcp_servers(settings))
+    return await asyncio.to_thread(read)

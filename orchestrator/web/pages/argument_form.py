@@ -21,7 +21,6 @@ PREFIX: Final = "argument."
 """Begins the names of these fields, so that an input may have any name."""
 _LONG: Final = 80
 _UNSET: Final = ""
-_LARGEST_JSON: Final = 100_000
 
 
 class Option(Record):
@@ -71,9 +70,13 @@ class ReadForm(Record):
 
 def changeable_inputs(card: ConfirmationCard, schemas: Mapping[str, JsonObject]) -> list[str]:
     """Return the names of arguments that a person may amend, without generated references."""
-    ours = f"{card.mission_id}.{card.leg_id}."
-    made = {n for n, v in card.arguments.items() if isinstance(v, str) and v.startswith(ours)}
     named = card.inputs if card.inputs is not None else (*card.arguments, *schemas)
+    return without_ours(card.arguments, named, f"{card.mission_id}.{card.leg_id}.")
+
+
+def without_ours(arguments: JsonObject, named: Iterable[str], ours: str) -> list[str]:
+    """Return names of arguments without those whose values are references that begin so."""
+    made = {n for n, v in arguments.items() if isinstance(v, str) and v.startswith(ours)}
     return [name for name in dict.fromkeys(named) if name not in made]
 
 
@@ -84,68 +87,44 @@ def argument_fields(
     names: Iterable[str],
     personal: Iterable[str] = (),
 ) -> tuple[ArgumentField, ...]:
-    """Return the form's fields; an input without a schema takes JSON.
+    """Return the form's fields for inputs that may be changed; one without a schema takes JSON.
 
-    Args:
-        arguments: of the call.
-        schemas: by input.
-        names: of the inputs that may be changed.
-        personal: inputs that take handles of values in the vault.
+    Personal inputs take handles of values in the vault.
     """
     private = frozenset(personal)
-    found = (
-        _field(
-            name,
-            arguments.get(name),
-            schemas.get(name),
-            is_given=name in arguments,
-            is_personal=name in private or is_handle(arguments.get(name)),
-        )
-        for name in names
-    )
+    found = (_field(name, arguments, schemas.get(name), name in private) for name in names)
     return tuple(sorted(found, key=lambda one: not one.is_given))
 
 
 def _field(
-    name: str, value: JsonValue, schema: JsonObject | None, *, is_given: bool, is_personal: bool
+    name: str, arguments: JsonObject, schema: JsonObject | None, is_private: bool
 ) -> ArgumentField:
+    value, is_given = arguments.get(name), name in arguments
     described = question_field(name, schema or {})
     made = ArgumentField(
-        name=name, label=described.label, widget="json", about=described.about, is_given=is_given
+        name=name, label=described.label, widget="handle", about=described.about, is_given=is_given
     )
-    if is_personal:
-        changes: dict[str, object] = {
-            "widget": "handle",
-            "takes": f"a handle of the vault, such as {handle_for(name)}",
-            "shown": value if isinstance(value, str) else "",
-        }
-        return made.model_copy(update=changes)
-    types = _types(schema, value)
+    if is_private or is_handle(value):
+        takes = f"a handle of the vault, such as {handle_for(name)}"
+        shown = value if isinstance(value, str) else ""
+        return made.model_copy(update={"takes": takes, "shown": shown})
+    types: tuple[str, ...] = ()
+    match (schema or {}).get("type"):
+        case str() as declared:
+            types = (declared,)
+        case list() as declared:
+            types = tuple(map(str, declared))
+        case _ if schema is None and isinstance(value, str):
+            types = ("string",)
     options = _options(schema, types, value, is_given=is_given)
     widget = "choice" if options else _widget(schema or {}, types, value)
+    if widget in ("text", "long"):
+        takes = described.takes() if schema else ""
+    else:
+        takes = {"date": "a day", "number": "a number", "json": "JSON"}.get(widget, "")
     shown = _shown(value, widget) if is_given else _UNSET
-    takes = "" if widget in ("choice", "text", "long") else _TAKES[widget]
-    takes = takes or (described.takes() if schema and widget in ("text", "long") else "")
-    return made.model_copy(
-        update={
-            "widget": widget, "takes": takes, "options": options, "shown": shown, "types": types
-        }
-    )  # fmt: skip
-
-
-_TAKES: Final = {"date": "a day", "number": "a number", "json": "JSON", "handle": ""}
-
-
-def _types(schema: JsonObject | None, value: JsonValue) -> tuple[str, ...]:
-    """Return the JSON types that an input declares; without a schema, that of its value."""
-    declared = (schema or {}).get("type")
-    if isinstance(declared, str):
-        return (declared,)
-    if isinstance(declared, list):
-        return tuple(str(one) for one in declared)
-    if schema is None and isinstance(value, str):
-        return ("string",)
-    return ()
+    parts = {"widget": widget, "takes": takes, "options": options, "shown": shown, "types": types}
+    return made.model_copy(update=parts)
 
 
 def _widget(schema: JsonObject, types: tuple[str, ...], value: JsonValue) -> Widget:
@@ -197,12 +176,9 @@ def read_arguments(
     schemas: Mapping[str, JsonObject],
     sent: Callable[[str], str | None],
 ) -> ReadForm:
-    r"""Return the changes that a form asks for, with the problems of its fields.
+    """Return the changes that a form asks for, with the problems of its fields.
 
-    Args:
-        fields: as they were shown.
-        schemas: by input.
-        sent: returns the text of a field of the form, with line ends as `\n`; None: not sent.
+    `sent` returns the text of a field of the form; None: it was not sent.
     """
     changes: JsonObject = {}
     read: list[ArgumentField] = []
@@ -212,8 +188,7 @@ def read_arguments(
             read.append(one)
             continue
         try:
-            value = _value(one, text.strip())
-            _check(one, value, schemas.get(one.name))
+            value = _value(one, text.strip(), schemas.get(one.name))
         except _Unread as unread:
             # A personal value that was typed by mistake is not shown again.
             typed = "" if one.widget == "handle" else text
@@ -224,38 +199,33 @@ def read_arguments(
     return ReadForm(changes=changes, fields=tuple(read))
 
 
-def _value(one: ArgumentField, text: str) -> JsonValue:
-    if one.widget == "handle":
-        if not is_handle(text):
-            raise _Unread(
-                "this value is personal: store it with: orchestrator pii "
-                f"{one.name}, and give its handle, {handle_for(one.name)}"
-            )
-        return text
-    if not text and "null" in one.types:
-        return None
-    if one.widget in ("text", "long", "date"):
-        return text
-    if not text:
+def _value(one: ArgumentField, text: str, schema: JsonObject | None) -> JsonValue:
+    if one.widget == "handle" and not is_handle(text):
+        raise _Unread(
+            "this value is personal: store it with: orchestrator pii "
+            f"{one.name}, and give its handle, {handle_for(one.name)}"
+        )
+    if not text and one.widget != "handle" and "null" in one.types:
+        value: JsonValue = None
+    elif one.widget in ("text", "long", "date", "handle"):
+        value = text
+    elif not text:
         raise _Unread("it needs a value")
-    if len(text) > _LARGEST_JSON:
+    elif len(text) > 100_000:
         raise _Unread("the text is too long")
-    try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        wanted = "a number, such as 2 or 12.50" if one.widget == "number" else "JSON"
-        place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _Unread(f"it is not {wanted}{'' if one.widget == 'number' else place}") from None
+    else:
+        try:
+            value = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+            is_number = one.widget == "number"
+            wanted = "a number, such as 2 or 12.50" if is_number else f"JSON{place}"
+            raise _Unread(f"it is not {wanted}") from None
+    problems = [] if schema is None else field_problems({one.label: schema}, {one.label: value})
+    if problems:
+        raise _Unread("; ".join(p.removeprefix(one.label).lstrip(": ") for p in problems))
     return value
 
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(name)
-
-
-def _check(one: ArgumentField, value: JsonValue, schema: JsonObject | None) -> None:
-    if schema is None:
-        return
-    problems = field_problems({one.label: schema}, {one.label: value})
-    if problems:
-        raise _Unread("; ".join(p.removeprefix(one.label).lstrip(": ") for p in problems))

@@ -1,14 +1,12 @@
 """One card: the whole of it, and the forms that approve, amend, send back and reject it."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Final, get_args
+from typing import get_args
 
 from pydantic import ValidationError
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.catalog.card_types import OVERCHARGE, PLAN
 from orchestrator.confirmation.choices import THEN
@@ -18,7 +16,6 @@ from orchestrator.confirmation.models import (
     Approve,
     ConfirmationCard,
     Decision,
-    DecisionRecord,
     Reject,
     Respond,
     Then,
@@ -27,8 +24,6 @@ from orchestrator.confirmation.same_again import SameAgain
 from orchestrator.core import errors
 from orchestrator.core.budget import Money
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionResult
-from orchestrator.saga.obligation import Obligation
 from orchestrator.web import actions, sight
 from orchestrator.web.pages.argument_form import (
     ArgumentField,
@@ -37,27 +32,11 @@ from orchestrator.web.pages.argument_form import (
     changeable_inputs,
     read_arguments,
 )
-from orchestrator.web.pages.page import Visit, page, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
-from orchestrator.web.problem_details import ProblemError
+from orchestrator.web.problem_details import ProblemError, status_of
 from orchestrator.web.sight import notice_of
 from orchestrator.web.sign_in.notice_page import sign_in_address
-from orchestrator.web.web_service import Service
-
-_NOT_AMENDED: Final = frozenset({OVERCHARGE, PLAN})
-_LOOKS: Final = 20
-_LOOK_S: Final = 0.1
-_CHANGED: Final = (
-    "The card has changed since you opened it, so nothing was decided. Read it again: this is the "
-    "card as it is now."
-)
-_TOO_LATE: Final = "The card was closed before your decision arrived: yours did not count."
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the route of a card and its forms."""
-    view = CardPage(ToolSchemas(service.settings))
-    return [page(service, "/cards/{confirmation_id}", get=view.show, post=view.decide)]
 
 
 class CardPage:
@@ -77,16 +56,26 @@ class CardPage:
     async def decide(self, visit: Visit) -> Response:
         """Send the decision of a form, if the card is still the one that the form showed."""
         try:
-            card = await self._card(visit)
+            return await self._decided(visit)
         except errors.CardUnknown:
-            return await self._too_late(visit)
+            late = "The card was closed before your decision arrived: yours did not count."
+            wanted = visit.part("confirmation_id")
+            return await decided_card(visit, wanted, notice=late, status=HTTPStatus.CONFLICT)
+
+    async def _decided(self, visit: Visit) -> Response:
+        card = await self._card(visit)
         if visit.sent("digest") != card.digest:
-            return await self._shown(visit, card, HTTPStatus.CONFLICT, problem=_CHANGED)
+            changed = (
+                "The card has changed since you opened it, so nothing was decided. Read it again: "
+                "this is the card as it is now."
+            )
+            return await self._shown(visit, card, HTTPStatus.CONFLICT, problem=changed)
         read: ReadForm | None = None
         is_mission = await sight.is_mission(visit.service, card.mission_id)
         try:
             if visit.sent("decision") == "amend":
-                read = await self._read(visit, card)
+                fields, schemas = await self._fields(card)
+                read = read_arguments(fields, schemas, visit.sent_or_none)
                 if read.problems or not read.changes:
                     why = "Nothing was changed." if not read.problems else "See the fields below."
                     status = HTTPStatus.UNPROCESSABLE_ENTITY
@@ -95,53 +84,34 @@ class CardPage:
                 decision: Decision = Amend(confirmation_id=card.confirmation_id, changes=changes)
             else:
                 decision = _decision_of(visit, card)
-            receipt = await actions.decide(
-                visit.service, visit.person, decision, read=visit.sent("digest")
-            )
+            receipt = await actions.decide(visit.service, visit.person, decision, read=card.digest)
         except errors.CardUnknown:
-            return await self._too_late(visit)
+            raise
         except (errors.ConfirmationError, ProblemError) as refused:
-            return await self._refused(visit, refused, read)
+            again = ""  # the policy may require a fresh sign-in
+            if isinstance(refused, errors.SignInTooOld):
+                again = sign_in_address(visit.request.url.path, max_age_s=refused.max_age_s)
+            status, why = status_of(refused), str(refused)
+            now = await self._card(visit)
+            return await self._shown(visit, now, status, problem=why, read=read, sign_in=again)
         await self._closed(visit, card)
         if receipt.card is None and not is_mission:
             return to(approved=1) if isinstance(decision, Approve) else to()
         if isinstance(decision, Reject) and decision.then == "rollback":
             return to("missions", card.mission_id)
         following = receipt.card.confirmation_id if receipt.card else card.confirmation_id
-        changed = {"amended": 1} if isinstance(decision, Amend) else {}
-        return to("cards", following, **changed)
+        return to("cards", following, **({"amended": 1} if isinstance(decision, Amend) else {}))
 
     async def _closed(self, visit: Visit, card: ConfirmationCard) -> None:
         """Wait a moment until the lists show the decision, so that its person sees it too."""
-        for _ in range(_LOOKS):
+        for _ in range(20):
             try:
                 now = await self._card(visit)
             except (errors.CardUnknown, errors.ServiceUnavailable):
                 return
             if (now.digest, now.approved_by) != (card.digest, card.approved_by):
                 return
-            await asyncio.sleep(_LOOK_S)
-
-    async def _too_late(self, visit: Visit) -> Response:
-        wanted = visit.part("confirmation_id")
-        return await decided_card(visit, wanted, notice=_TOO_LATE, status=HTTPStatus.CONFLICT)
-
-    async def _refused(
-        self, visit: Visit, refused: errors.ConfirmationError | ProblemError, read: ReadForm | None
-    ) -> Response:
-        """Show the card again, with the reason why the decision was refused."""
-        try:
-            card = await self._card(visit)
-        except errors.CardUnknown:
-            return await self._too_late(visit)
-        return await self._shown(
-            visit,
-            card,
-            refused_with(refused),
-            problem=str(refused),
-            read=read,
-            sign_in=_sign_in_again(visit, refused),
-        )
+            await asyncio.sleep(0.1)
 
     async def _card(self, visit: Visit) -> ConfirmationCard:
         wanted = visit.part("confirmation_id")
@@ -150,16 +120,8 @@ class CardPage:
         except errors.MissionNotFound:
             raise errors.CardUnknown(wanted, "no such confirmation is open") from None
 
-    async def _read(self, visit: Visit, card: ConfirmationCard) -> ReadForm:
-        fields, schemas = await self._fields(card)
-
-        def sent(key: str) -> str | None:
-            return visit.sent(key) if key in visit.form else None
-
-        return read_arguments(fields, schemas, sent)
-
     async def _fields(self, card: ConfirmationCard) -> tuple[tuple[ArgumentField, ...], Fields]:
-        if card.card_type in _NOT_AMENDED or card.inputs == ():
+        if card.card_type in (OVERCHARGE, PLAN) or card.inputs == ():
             return (), {}
         schemas = await self._schemas.of(card.mission_id, card.tool)
         named = changeable_inputs(card, schemas)
@@ -178,6 +140,10 @@ class CardPage:
         sign_in: str = "",
     ) -> Response:
         fields = read.fields if read is not None else (await self._fields(card))[0]
+        follows = {choice.name: choice.follows for choice in card.choices()}
+        # A plan or an effect that cannot be cancelled leaves nothing to choose after a rejection.
+        lines = () if card.card_type == PLAN else follows.get("Reject", ())
+        named = dict(line.split(": ", 1) for line in lines if ": " in line)
         return visit.page(
             "card.html",
             status=status,
@@ -191,8 +157,8 @@ class CardPage:
             is_open_form=read is not None,
             may_decide=visit.person.may_decide(card),
             has_approved=visit.person.subject in card.approved_by,
-            follows=_follows(card),
-            then=_then(card),
+            follows=follows,
+            then={name: text for name, text in named.items() if name in THEN},
             may_again=() if card.again is None else card.again.choices(card.arguments),
             is_plan=card.card_type == PLAN,
             is_done=card.card_type == OVERCHARGE,
@@ -201,110 +167,56 @@ class CardPage:
         )
 
 
-def _sign_in_again(visit: Visit, refused: Exception) -> str:
-    """Return the address of a fresh sign-in, if the policy requires one; else an empty text."""
-    if not isinstance(refused, errors.SignInTooOld):
-        return ""
-    return sign_in_address(visit.request.url.path, max_age_s=refused.max_age_s)
-
-
 def _decision_of(visit: Visit, card: ConfirmationCard) -> Decision:
-    """Return the decision of a form other than an amendment.
-
-    Raises:
-        ProblemError: a text is missing or too long, or there is no such decision.
-    """
     wanted = card.confirmation_id
     match visit.sent("decision"):
         case "approve":
             rule = sent_rule(visit, card)
             return Approve(confirmation_id=wanted, digest=visit.sent("digest"), again=rule)
         case "reject":
-            then = visit.sent("then") or "replan"
             reason = _text(visit, "reason", "say why you reject it: the planner reads the reason")
-            if then in get_args(Then):
-                return Reject(confirmation_id=wanted, reason=reason, then=_then_named(then))
+            then = visit.sent("then") or "replan"
+            for known in get_args(Then):
+                if known == then:
+                    return Reject(confirmation_id=wanted, reason=reason, then=known)
         case "respond":
             text = _text(visit, "text", "say what is to be otherwise")
             return Respond(confirmation_id=wanted, text=text)
     raise ProblemError(HTTPStatus.BAD_REQUEST, "The form names no decision that can be made here.")
 
 
-def _then_named(text: str) -> Then:
-    return next(one for one in get_args(Then) if one == text)
-
-
 def _text(visit: Visit, name: str, missing: str) -> str:
     text = visit.sent(name).strip()
     if not text:
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was decided: {missing}.")
+        raise refused_form(f"Nothing was decided: {missing}.")
     if len(text) > MOST_TEXT:
-        detail = f"Nothing was decided: at most {MOST_TEXT:,} characters are taken."
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+        raise refused_form(f"Nothing was decided: at most {MOST_TEXT:,} characters are taken.")
     return text
 
 
-def _follows(card: ConfirmationCard) -> dict[str, tuple[str, ...]]:
-    """Return what follows each decision, by its name."""
-    return {choice.name: choice.follows for choice in card.choices()}
-
-
-def _then(card: ConfirmationCard) -> dict[str, str]:
-    """Return the consequences of a rejection that a person can choose, by `then`.
-
-    A plan or an effect that cannot be cancelled leaves nothing to choose.
-    """
-    if card.card_type == PLAN:
-        return {}
-    lines = _follows(card).get("Reject", ())
-    named = dict(line.split(": ", 1) for line in lines if ": " in line)
-    return {name: text for name, text in named.items() if name in THEN}
-
-
-# -- same again ------------------------------------------------------------------------------------
-
-
 def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
-    """Return the rule that a form asks for; None if it asks for none.
-
-    Raises:
-        ProblemError: a field cannot be read, or the card permits no rule.
-    """
+    """Return the rule that a form asks for; None if it asks for none."""
     if not visit.sent("again"):
         return None
     if card.again is None:
-        raise _no_rule("the policy permits no rule with this card")
+        raise refused_form("Nothing was decided: the policy permits no rule with this card.")
     try:
         amount = visit.sent("again_amount").strip().replace(",", "")
         limit = Money.model_validate({"amount": amount, "currency": card.again.max_amount.currency})
         hours = float(visit.sent("again_hours"))
         until = datetime.now(UTC) + timedelta(hours=hours)
     except (ValidationError, ValueError, OverflowError):
-        raise _no_rule("a rule takes an amount such as 100, and a number of hours") from None
+        why = "a rule takes an amount such as 100, and a number of hours"
+        raise refused_form(f"Nothing was decided: {why}.") from None
     allowed = set(card.again.choices(card.arguments))
     differs = [str(name) for name in visit.form.getlist("again_differs") if name in allowed]
     return SameAgain(up_to=limit, until=until, may_differ=tuple(differs))
 
 
-def _no_rule(why: str) -> ProblemError:
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was decided: {why}.")
-
-
-# -- closed cards ----------------------------------------------------------------------------------
-
-
 async def decided_card(
-    visit: Visit,
-    confirmation_id: str,
-    *,
-    notice: str = "",
-    status: HTTPStatus = HTTPStatus.OK,
+    visit: Visit, confirmation_id: str, *, notice: str = "", status: HTTPStatus = HTTPStatus.OK
 ) -> Response:
-    """Show the decisions on a card that is no longer open.
-
-    Raises:
-        CardUnknown: there was no such card, or the person does not see its mission.
-    """
+    """Show the decisions on a card that is no longer open, if the person sees its mission."""
     try:
         mission_id = names.mission_of(confirmation_id)
         found = await sight.seen_view(visit.service, visit.person, mission_id)
@@ -314,7 +226,13 @@ async def decided_card(
     if result is None:
         unread = found.known.unread if found.known is not None else ""
         raise errors.CardUnknown(confirmation_id, f"it is not open; {unread}")
-    decisions = tuple(decisions_on(result, confirmation_id))
+    of_legs = (decision for leg in result.legs for decision in leg.decisions)
+    decisions = [
+        one for one in (*result.plan_decisions, *of_legs) if one.confirmation_id == confirmation_id
+    ]
+    effects = (
+        one for one in result.ledger.obligations if _is_about(one.obligation_id, confirmation_id)
+    )
     if not decisions and not notice:
         raise errors.CardUnknown(confirmation_id, "no such confirmation is open")
     return visit.page(
@@ -324,25 +242,9 @@ async def decided_card(
         result=result,
         decisions=decisions,
         notice=notice,
-        obligation=effect_of(result, confirmation_id),
+        obligation=next(effects, None),
         follow_ups=[one for one in result.follow_ups if _is_about(one.id, confirmation_id)],
     )
-
-
-def decisions_on(result: MissionResult, confirmation_id: str) -> Iterator[DecisionRecord]:
-    """Yield the decisions on a card, in order."""
-    of_legs = (decision for leg in result.legs for decision in leg.decisions)
-    for decision in (*result.plan_decisions, *of_legs):
-        if decision.confirmation_id == confirmation_id:
-            yield decision
-
-
-def effect_of(result: MissionResult, confirmation_id: str) -> Obligation | None:
-    """Return the effect of the call that a card was about; None if it has none."""
-    for obligation in result.ledger.obligations:
-        if _is_about(obligation.obligation_id, confirmation_id):
-            return obligation
-    return None
 
 
 def _is_about(call_id: str, confirmation_id: str) -> bool:

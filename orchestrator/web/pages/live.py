@@ -14,7 +14,6 @@ from typing import Final
 
 from sse_starlette import ServerSentEvent
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.client.call_progress import progress_changes
 from orchestrator.client.wait_changes import WaitChange, history_changes, wait_changes
@@ -22,7 +21,7 @@ from orchestrator.client.waits import workflow_with
 from orchestrator.core.errors import MissionNotFound, OrchestratorError
 from orchestrator.web import sight
 from orchestrator.web.open_streams import interleaved, opened_stream
-from orchestrator.web.pages.page import SECURITY_HEADERS, Visit, page
+from orchestrator.web.pages.page import SECURITY_HEADERS, Visit
 from orchestrator.web.people import Person
 from orchestrator.web.web_service import Service
 
@@ -30,20 +29,9 @@ _log: Final = logging.getLogger(__name__)
 _SLACK: Final = timedelta(seconds=5)
 """How much earlier than the stream an event may be, so that a page misses none while it loads."""
 _RETRY_MS: Final = 2000
-_AWAY_S: Final = 2.0
-_MOST_QUEUED: Final = 100
 
 Changes = tuple[WaitChange, ...] | None
 """What changed; None: anything may have."""
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the streams for lists and for one mission."""
-    watch = Watch(service)
-    return [
-        page(service, "/events", get=watch.stream),
-        page(service, "/missions/{mission_id}/events", get=mission_changes),
-    ]
 
 
 class Watch:
@@ -59,7 +47,7 @@ class Watch:
         return _stream(visit, self._changes(visit.person))
 
     async def _changes(self, person: Person) -> AsyncGenerator[ServerSentEvent, None]:
-        queue: asyncio.Queue[Changes] = asyncio.Queue(_MOST_QUEUED)
+        queue: asyncio.Queue[Changes] = asyncio.Queue(100)
         self._readers.add(queue)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
@@ -91,7 +79,7 @@ class Watch:
             except OrchestratorError as away:
                 _log.warning("open lists are not updated now: %s", away)
                 was_away = True
-            await asyncio.sleep(_AWAY_S)
+            await asyncio.sleep(2.0)
 
     def _pass_on(self, changes: Changes) -> None:
         for queue in self._readers:
@@ -102,7 +90,7 @@ class Watch:
 
 def _sees(person: Person, change: WaitChange) -> bool:
     is_own = person.sees_all or person.owns(change.requester)
-    return is_own or any(person.may_decide(card) for card in change.cards)
+    return is_own or any(map(person.may_decide, change.cards))
 
 
 async def mission_changes(visit: Visit) -> Response:
@@ -131,22 +119,14 @@ def _event(kind: str) -> ServerSentEvent:
 
 
 def _stream(visit: Visit, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
+    def on_error(away: OrchestratorError) -> None:  # the browser opens the stream again
+        _log.warning("an open page is not updated now: %s", away)
+
     return opened_stream(
-        _until_away(events),
-        service=visit.service,
-        request=visit.request,
-        person=visit.person,
+        events,
+        visit.service,
+        visit.request,
+        visit.person,
+        on_error=on_error,
         headers=SECURITY_HEADERS,
     )
-
-
-async def _until_away(
-    events: AsyncGenerator[ServerSentEvent, None],
-) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yield events while the server answers; then the browser opens the stream again."""
-    try:
-        async with aclosing(events):
-            async for event in events:
-                yield event
-    except OrchestratorError as away:
-        _log.warning("an open page is not updated now: %s", away)

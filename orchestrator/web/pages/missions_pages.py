@@ -6,26 +6,20 @@ from http import HTTPStatus
 from typing import Final
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.client.mission_list import STATUSES
 from orchestrator.client.mission_pages import MissionFilter
 from orchestrator.core import errors
 from orchestrator.core.budget import Money, left_of
-from orchestrator.core.record import Record
-from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.open_waits import WaitKind
 from orchestrator.messages.receipts import reference_of
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, page, to
+from orchestrator.web.pages.page import Visit, to
 from orchestrator.web.pages.timeline import timeline_of
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.views import MissionView
-from orchestrator.web.web_service import Service
 
 PAGE_SIZE: Final = 25
-_LONGEST_SEARCH: Final = 200
-_LONGEST_CURSOR: Final = 4000
 WAITS: Final = {
     WaitKind.CONFIRMATION.value: "a decision on a card",
     WaitKind.ANSWER.value: "an answer",
@@ -35,23 +29,15 @@ WAITS: Final = {
 }
 
 
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the routes of the list and of a mission."""
-    return [
-        page(service, "/missions", get=list_missions),
-        page(service, "/missions/{mission_id}", get=show_mission, post=change_mission),
-    ]
-
-
 async def list_missions(visit: Visit) -> Response:
     """Show a page of the missions that a search finds: running ones first, then the newest."""
-    asked = {name: visit.asked(name)[:_LONGEST_SEARCH] for name in ("q", "status", "waits")}
+    asked = {name: visit.asked(name)[:200] for name in ("q", "status", "waits")}
     wanted = MissionFilter(
         status=asked["status"] if asked["status"] in STATUSES else None,
         text=asked["q"],
         waiting=WaitKind(asked["waits"]) if asked["waits"] in WAITS else None,
     )
-    cursor = visit.asked("after")[:_LONGEST_CURSOR]
+    cursor = visit.asked("after")[:4000]
     found = await sight.seen_missions(
         visit.service, visit.person, wanted, limit=PAGE_SIZE, cursor=cursor or None
     )
@@ -84,6 +70,16 @@ def _mission_page(
             problem=problem,
             status=status,
         )
+    is_over = result.finished_at is not None
+    bar, budget = None, result.budget
+    if budget is not None and budget.amount > 0:
+        spent = result.spend.by_currency.get(budget.currency, Decimal(0))
+        bar = {
+            "spent": Money(amount=spent, currency=budget.currency),
+            "budget": budget,
+            "left": left_of(budget, result.spend),
+            "share": min(100, int(spent * 100 / budget.amount)),
+        }
     return visit.page(
         "mission.html",
         status=status,
@@ -91,17 +87,12 @@ def _mission_page(
         found=found,
         result=result,
         waiting=found.waits,
-        bar=money_bar(result),
+        bar=bar,
         timeline=timeline_of(result, found.waits, now=datetime.now(UTC)),
         references={o.obligation_id: reference_of(o) for o in result.ledger.obligations},
-        is_over=result.finished_at is not None,
-        can_roll_back=_can_roll_back(found, result),
+        is_over=is_over,
+        can_roll_back=found.may_change and is_over and bool(result.ledger.live()),
     )
-
-
-def _can_roll_back(found: MissionView, result: MissionResult) -> bool:
-    is_over = result.finished_at is not None
-    return found.may_change and is_over and bool(result.ledger.live())
 
 
 async def change_mission(visit: Visit) -> Response:
@@ -118,27 +109,3 @@ async def change_mission(visit: Visit) -> Response:
         problem = "The mission was over before it could be cancelled; nothing was done."
         return _mission_page(visit, found, HTTPStatus.CONFLICT, problem)
     return to("missions", mission_id)
-
-
-class MoneyBar(Record):
-    """The figures of the bar; spending in other currencies stands next to it in words."""
-
-    spent: Money
-    budget: Money
-    left: Money
-    share: int
-    """Percent of the budget, at most 100."""
-
-
-def money_bar(result: MissionResult) -> MoneyBar | None:
-    """Return the bar of a mission; None if it has no budget, or one of nothing."""
-    budget = result.budget
-    if budget is None or budget.amount <= 0:
-        return None
-    amount = result.spend.by_currency.get(budget.currency, Decimal(0))
-    return MoneyBar(
-        spent=Money(amount=amount, currency=budget.currency),
-        budget=budget,
-        left=left_of(budget, result.spend),
-        share=min(100, int(amount * 100 / budget.amount)),
-    )

@@ -32,10 +32,8 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
 }
-_MOST_FIELDS: Final = 500
-_LARGEST_FORM: Final = 256_000
-"""In bytes; a goal and the arguments of a call fit several times."""
 RETRY_S: Final = 3
 """Seconds after which the page of an unavailable service loads again."""
 
@@ -53,14 +51,18 @@ class Visit:
         """Return a part of the path."""
         return str(self.request.path_params[name])
 
-    def asked(self, name: str, default: str = "") -> str:
+    def asked(self, name: str) -> str:
         """Return a parameter of the query, without blanks around it."""
-        return self.request.query_params.get(name, default).strip()
+        return self.request.query_params.get(name, "").strip()
 
     def sent(self, name: str) -> str:
         r"""Return a field of the form, with line ends as `\n`; empty if it is missing."""
         value = self.form.get(name, "")
         return value.replace("\r\n", "\n") if isinstance(value, str) else ""
+
+    def sent_or_none(self, name: str) -> str | None:
+        """Return a field of the form; None if the form does not have it."""
+        return self.sent(name) if name in self.form else None
 
     def may(self, right: str) -> bool:
         """Return True if the person has a right, by its name."""
@@ -70,14 +72,8 @@ class Visit:
         self, template: str, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
     ) -> HTMLResponse:
         """Return a rendered page, which no cache keeps."""
-        html = render(
-            template,
-            visit=self,
-            person=self.person,
-            request=self.request,
-            **context,
-        )
-        return HTMLResponse(html, status, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
+        html = render(template, visit=self, person=self.person, request=self.request, **context)
+        return HTMLResponse(html, status, headers=SECURITY_HEADERS)
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -90,51 +86,42 @@ def to(*parts: str, **query: str | int) -> RedirectResponse:
     return RedirectResponse(f"{path}?{asked}" if asked else path, HTTPStatus.SEE_OTHER)
 
 
-def page(
-    service: Service,
-    path: str,
-    *,
-    get: Handler | None = None,
-    post: Handler | None = None,
-    right: Right = Right.READ,
+def page_route(
+    service: Service, path: str, *, get: Handler | None = None, post: Handler | None = None
 ) -> Route:
-    """Return the route of a page, whose forms are sent to its own address.
-
-    Args:
-        service: the service.
-        path: of the page.
-        get: renders it.
-        post: handles its form.
-        right: what a person needs to see it.
-    """
+    """Return the route of a page, whose forms are sent to its own address."""
     handlers = {"GET": get, "POST": post}
-    methods = [method for method, handler in handlers.items() if handler is not None]
 
     async def endpoint(request: Request) -> Response:
         handler = handlers["POST" if request.method == "POST" else "GET"]
         assert handler is not None  # Starlette answers 405 to other methods
-        return await _answered(service, request, handler, right)
+        return await _answered(service, request, handler)
 
-    return Route(path, endpoint, methods=methods)
+    return Route(path, endpoint, methods=[method for method, one in handlers.items() if one])
 
 
-async def _answered(service: Service, request: Request, handler: Handler, right: Right) -> Response:
+async def _answered(service: Service, request: Request, handler: Handler) -> Response:
     is_form = request.method == "POST"
     person: Person | None = None
     headers: Mapping[str, str] = {}
     try:
         person = await service.identify(request)
+        if person is None and is_form:  # it is not repeated after the sign-in
+            detail = "You are signed out, so nothing was done. Sign in, and send the form again."
+            return error_page(request, None, HTTPStatus.UNAUTHORIZED, detail)
         if person is None:
-            return _signed_out(request)
-        if not person.may(right):
+            asked = f"?{request.url.query}" if request.url.query else ""
+            return to("sign-in", next=request.url.path + asked)
+        if not person.may(Right.READ):
             raise ProblemError(HTTPStatus.FORBIDDEN, "None of your roles lets you see this page.")
-        within_s = service.limits.body_s
-        form = await _form_of(request, within_s=within_s) if is_form else FormData()
+        form = FormData()
+        if is_form:
+            body = await read_body(request, most=256_000, within_s=service.limits.body_s)
+            sent = Request(request.scope, received_again(body))
+            form = await sent.form(max_files=0, max_fields=500)
         return await handler(Visit(service, person, request, form))
-    except ProblemError as error:
-        status, detail, headers = HTTPStatus(error.problem.status), str(error), error.headers
-    except OrchestratorError as error:
-        status, detail = status_of(error), str(error)
+    except (ProblemError, OrchestratorError) as error:
+        status, detail, headers = status_of(error), str(error), getattr(error, "headers", {})
     except HTTPException as error:
         status, detail = HTTPStatus(error.status_code), error.detail
     except Exception:
@@ -147,11 +134,9 @@ async def _answered(service: Service, request: Request, handler: Handler, right:
     return answer
 
 
-def refused_with(error: ProblemError | OrchestratorError) -> HTTPStatus:
-    """Return the status of the page that says why a form was refused."""
-    if isinstance(error, ProblemError):
-        return HTTPStatus(error.problem.status)
-    return status_of(error)
+def refused_form(detail: str) -> ProblemError:
+    """Return the problem of a form with a field that cannot be used."""
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
 
 
 def error_page(
@@ -170,27 +155,5 @@ def error_page(
         # A form is not sent again by itself: a person looks first whether it was carried out.
         retry_s=RETRY_S if is_away and request.method == "GET" else None,
     )
-    headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
-    if is_away:
-        headers["Retry-After"] = str(RETRY_S)
-    return HTMLResponse(html, status, headers=headers)
-
-
-def _signed_out(request: Request) -> Response:
-    """Return the way to the sign-in page; a form that was sent is not repeated after it."""
-    if request.method == "POST":
-        detail = "You are signed out, so nothing was done. Sign in, and send the form again."
-        return error_page(request, None, HTTPStatus.UNAUTHORIZED, detail)
-    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return to("sign-in", next=wanted)
-
-
-async def _form_of(request: Request, *, within_s: float) -> FormData:
-    """Return the fields of a form.
-
-    Raises:
-        ProblemError: it is too large, or takes too long to arrive.
-    """
-    body = await read_body(request, most=_LARGEST_FORM, within_s=within_s)
-    receive = received_again(body)
-    return await Request(request.scope, receive).form(max_files=0, max_fields=_MOST_FIELDS)
+    away = {"Retry-After": str(RETRY_S)} if is_away else {}
+    return HTMLResponse(html, status, headers={**SECURITY_HEADERS, **away})

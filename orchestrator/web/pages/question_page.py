@@ -1,37 +1,27 @@
 """One question with its fields; before a rollback, the hold with repair, roll back and keep."""
 
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from pydantic import JsonValue
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.hold import ARGUMENTS, DECISION, HINT, LIMIT, Hold, choices_of
 from orchestrator.messages.leg import Question
-from orchestrator.messages.question_field import DECLINED, QuestionField
+from orchestrator.messages.question_field import DECLINED
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.argument_form import ArgumentField, argument_fields, read_arguments
-from orchestrator.web.pages.page import Visit, page, refused_with, to
+from orchestrator.web.pages.argument_form import (
+    ArgumentField,
+    argument_fields,
+    read_arguments,
+    without_ours,
+)
+from orchestrator.web.pages.page import Visit, refused_form, to
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
-from orchestrator.web.problem_details import ProblemError
-from orchestrator.web.web_service import Service
-
-_FIELD: Final = "field."
-_CHOICE: Final = "choice."
-"""Begin the names of an answer's texts, and of its choices by number."""
-OTHER: Final = "other"
-"""The choice of a value that is not listed."""
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the route of a question and its forms."""
-    view = QuestionPage(ToolSchemas(service.settings))
-    return [page(service, "/questions/{question_id}", get=view.show, post=view.answer)]
+from orchestrator.web.problem_details import ProblemError, status_of
 
 
 class QuestionPage:
@@ -62,7 +52,7 @@ class QuestionPage:
                 values, fields = await self._decision(visit, question, question.hold)
             await actions.answer(visit.service, visit.person, question.question_id, values)
         except (errors.QuestionError, ProblemError) as refused:
-            status = refused_with(refused)
+            status = status_of(refused)
             reason = refused.reason if isinstance(refused, errors.QuestionError) else str(refused)
             return await self._shown(visit, question, status, problem=reason, fields=fields)
         return to("missions", question.mission_id) if is_mission else to()
@@ -82,12 +72,10 @@ class QuestionPage:
             "is_mission": await sight.is_mission(visit.service, question.mission_id),
             "problem": problem,
             "may_change": visit.person.may_change(requester),
-            "typed": typed_texts(visit),
+            "typed": {name: visit.sent(name) for name in visit.form},
         }
         if question.hold is None:
-            return visit.page(
-                "question.html", status=status, asks=shown_fields(question.asks), **common
-            )
+            return visit.page("question.html", status=status, asks=question.asks, **common)
         if fields is None:
             fields = (await self._hold_fields(question, question.hold))[0]
         choices = choices_of(question.hold)
@@ -102,20 +90,14 @@ class QuestionPage:
         if hold.failed is None or hold.no_repair:
             return (), {}
         schemas = await self._schemas.of(question.mission_id, hold.failed.tool)
-        ours = f"{question.mission_id}."
         given = hold.failed.arguments
-        made = [n for n, v in given.items() if isinstance(v, str) and v.startswith(ours)]
-        named = [name for name in dict.fromkeys((*given, *schemas)) if name not in made]
+        named = without_ours(given, (*given, *schemas), f"{question.mission_id}.")
         return argument_fields(given, schemas, names=named), schemas
 
     async def _decision(
         self, visit: Visit, question: Question, hold: Hold
     ) -> tuple[JsonObject, tuple[ArgumentField, ...] | None]:
-        """Return the answer about a hold, and the fields of its form as they were sent.
-
-        Raises:
-            ProblemError: an argument cannot be read, or there is no such decision.
-        """
+        """Return the answer about a hold, and the fields of its form as they were sent."""
         decision = visit.sent(DECISION)
         if decision not in choices_of(hold):
             raise ProblemError(HTTPStatus.BAD_REQUEST, "There is no such decision here.")
@@ -123,13 +105,9 @@ class QuestionPage:
         if decision != "repair":
             return values, None
         shown, schemas = await self._hold_fields(question, hold)
-        read = read_arguments(
-            shown, schemas, lambda key: visit.sent(key) if key in visit.form else None
-        )
+        read = read_arguments(shown, schemas, visit.sent_or_none)
         if read.problems:
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was sent: {'; '.join(read.problems)}."
-            )
+            raise refused_form(f"Nothing was sent: {'; '.join(read.problems)}.")
         if read.changes:
             values[ARGUMENTS] = read.changes
         for name in (HINT, LIMIT):
@@ -142,27 +120,6 @@ async def _question(visit: Visit) -> Question:
     return await sight.seen_question(visit.service, visit.person, visit.part("question_id"))
 
 
-class ShownField(QuestionField):
-    """A field of a question with the names of its parts in the form."""
-
-    place: int
-
-    @property
-    def key(self) -> str:
-        """The name of its text."""
-        return _FIELD + self.name
-
-    @property
-    def choice_key(self) -> str:
-        """The name of its choice."""
-        return _CHOICE + self.name
-
-
-def shown_fields(asks: tuple[QuestionField, ...]) -> tuple[ShownField, ...]:
-    """Return the fields as the form shows them, in their order."""
-    return tuple(ShownField(**dict(one), place=n) for n, one in enumerate(asks, start=1))
-
-
 def read_answer(question: Question, visit: Visit) -> dict[str, JsonValue]:
     """Return the values of a form: choices as they are, other texts as they were typed.
 
@@ -171,20 +128,13 @@ def read_answer(question: Question, visit: Visit) -> dict[str, JsonValue]:
     if question.server and visit.sent("declined"):
         return {**DECLINED}
     values: dict[str, JsonValue] = {}
-    for one in shown_fields(question.asks):
-        chosen = visit.sent(one.choice_key)
-        text = visit.sent(one.key).strip()
+    for one in question.asks:
+        chosen = visit.sent(f"choice.{one.name}")
+        text = visit.sent(f"field.{one.name}").strip()
         if chosen.isdecimal() and 0 < int(chosen[:6]) <= len(one.choices):
             values[one.name] = one.choices[int(chosen) - 1].value
         elif text:
             values[one.name] = text
         elif not one.is_optional:
-            raise ProblemError(
-                HTTPStatus.UNPROCESSABLE_ENTITY, f"Nothing was sent: {one.label} needs an answer."
-            )
+            raise refused_form(f"Nothing was sent: {one.label} needs an answer.")
     return values
-
-
-def typed_texts(visit: Visit) -> Mapping[str, str]:
-    """Return the texts of a form, to show them again; empty for a page without one."""
-    return {name: visit.sent(name) for name in visit.form}

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any, Final
+from functools import cache, partial
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,8 +14,7 @@ from starlette.requests import HTTPConnection
 
 from orchestrator.core.shown_text import number_of, visible_block
 from orchestrator.messages import names
-
-CSRF_FIELD: Final = "csrf_token"
+from orchestrator.web.sign_in.notice_page import TOKEN_FIELD
 
 
 def render(template: str, **context: Any) -> str:
@@ -37,18 +36,9 @@ def json_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def indented_json(value: JsonValue) -> str:
-    """Return a value as JSON over several lines."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
 def words(status: object) -> str:
     """Return a status in words: `rolled_back` is "rolled back"."""
     return str(getattr(status, "value", status)).replace("_", " ")
-
-
-def _path_part(text: str) -> str:
-    return quote(text, safe="")
 
 
 def _finalized(value: Any) -> Any:
@@ -65,10 +55,10 @@ def _joined(texts: Iterable[object], separator: str) -> str:
 
 def csrf_field(request: HTTPConnection) -> str:
     """Return the hidden field that each form carries; empty where no token is issued."""
-    issue = getattr(request.state, "csrf_token", None)
-    if issue is None:
+    token = getattr(request.state, "csrf_token", None)
+    if token is None:
         return markup("")
-    return markup('<input type="hidden" name="{}" value="{}">').format(CSRF_FIELD, issue(request))
+    return markup('<input type="hidden" name="{}" value="{}">').format(TOKEN_FIELD, token)
 
 
 @cache
@@ -85,9 +75,9 @@ def _environment() -> Environment:
         "moment": moment,
         "join": _joined,
         "json_text": json_text,
-        "tojson_text": indented_json,
+        "tojson_text": partial(json.dumps, ensure_ascii=False, indent=2),
         "words": words,
-        "path_part": _path_part,
+        "path_part": partial(quote, safe=""),
         "mission_of": names.mission_of,
     }
     made.globals |= {"csrf_field": csrf_field, "number_of": number_of}

@@ -1,13 +1,11 @@
 """Start a mission: the goal is planned and the plan shown; then the same request is started."""
 
 import json
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
 
 from pydantic import ValidationError
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from orchestrator.arazzo.arazzo_files import content_of
 from orchestrator.chaos.rehearsal import Rehearsal, rehearse
@@ -16,37 +14,18 @@ from orchestrator.core import errors
 from orchestrator.core.budget import Money, check_currencies
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import LONGEST_GOAL, MissionRequest
-from orchestrator.messages.plan_preview import (
-    PlannedTool,
-    doubt_text,
-    leg_note,
-    order_text,
-    tool_text,
-)
+from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text, tool_text
 from orchestrator.planning.models import WorkflowSource
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, page, refused_with, to
+from orchestrator.web.pages.page import Visit, refused_form, to
 from orchestrator.web.people import Right
-from orchestrator.web.problem_details import ProblemError
-from orchestrator.web.web_service import Service
+from orchestrator.web.problem_details import ProblemError, status_of
 
 _FIELDS: Final = (
     *("goal", "inputs", "amount", "currency", "requester", "follow_up", "on_failure"),
     *("workflow", "workflow_id"),
 )
-_LONGEST_INPUTS: Final = 20_000
-_REFUSALS: Final = (
-    errors.UsageError,
-    errors.PlanError,
-    errors.DocumentUnreadable,
-    errors.DocumentInvalid,
-)
-
-
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the route of the start page."""
-    return [page(service, "/start", get=show_start, post=plan_or_start, right=Right.READ)]
 
 
 async def show_start(visit: Visit) -> Response:
@@ -75,8 +54,11 @@ async def plan_or_start(visit: Visit) -> Response:
         rehearsed = None
         if visit.sent("action") == "rehearse":
             rehearsed = await rehearse(request, visit.service.settings)
-    except (ProblemError, *_REFUSALS) as refused:
-        status = refused_with(refused)
+    except (
+        *(ProblemError, errors.UsageError, errors.PlanError),
+        *(errors.DocumentUnreadable, errors.DocumentInvalid),
+    ) as refused:
+        status = status_of(refused)
         return _start_page(
             visit, typed, status, problem=f"Nothing was started: {refused}", follow_up=follow_up
         )
@@ -84,12 +66,7 @@ async def plan_or_start(visit: Visit) -> Response:
 
 
 async def _follow_up(visit: Visit, named: str) -> FollowUp | None:
-    """Return the follow-up action of a mission that the person sees; None without a name.
-
-    Raises:
-        MissionNotFound: the person sees no such mission.
-        ProblemError: its mission lists none of that name.
-    """
+    """Return the named follow-up action of a mission that the person sees; None without a name."""
     if not named:
         return None
     mission_id = named.partition(":")[0].partition(".")[0]
@@ -102,19 +79,26 @@ async def _follow_up(visit: Visit, named: str) -> FollowUp | None:
 
 
 def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionRequest:
-    """Return the request that a form asks for.
-
-    Raises:
-        ProblemError: a field cannot be read.
-    """
-    goal = typed["goal"] or ("follow-up" if is_follow_up else "")
+    """Return the request that a form asks for; ProblemError: a field cannot be read."""
+    budget, workflow = None, None
+    if typed["amount"]:
+        amount, currency = typed["amount"].replace(",", ""), typed["currency"].upper() or "EUR"
+        try:
+            budget = Money.model_validate({"amount": amount, "currency": currency})
+        except ValidationError:
+            raise refused_form(
+                "budget: give an amount such as 900 or 120.50, and a currency such as EUR"
+            ) from None
+    if typed["workflow"]:
+        document = content_of("the document", typed["workflow"])
+        workflow = WorkflowSource(document=document, workflow_id=typed["workflow_id"])
     try:
         request = MissionRequest.model_validate(
             {
-                "goal": goal,
-                "workflow": _workflow(typed),
+                "goal": typed["goal"] or ("follow-up" if is_follow_up else ""),
+                "workflow": workflow,
                 "inputs": _inputs(typed["inputs"]),
-                "budget": _budget(typed["amount"], typed["currency"]),
+                "budget": budget,
                 "requester": typed["requester"],
                 "on_failure": typed["on_failure"] or None,
                 "mission_id": typed.get("mission_id") or None,
@@ -122,60 +106,26 @@ def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionR
         )
     except ValidationError as error:
         (first, *_) = error.errors(include_input=False, include_url=False)
-        place = ".".join(map(str, first["loc"]))
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{place}: {first['msg']}") from None
+        raise refused_form(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     check_currencies(request)
     return request
 
 
-def _workflow(typed: dict[str, str]) -> WorkflowSource | None:
-    """Return the workflow of the Arazzo document in a form; None if it has none.
-
-    Raises:
-        DocumentUnreadable: the text is neither JSON nor YAML, or too long.
-    """
-    if not typed["workflow"]:
-        return None
-    content = content_of("the document", typed["workflow"])
-    return WorkflowSource(document=content, workflow_id=typed["workflow_id"])
-
-
 def _inputs(text: str) -> JsonObject:
-    """Return inputs, from lines of `name: value` or a JSON object."""
-    if len(text) > _LONGEST_INPUTS:
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "inputs: the text is too long")
+    if len(text) > 20_000:
+        raise refused_form("inputs: the text is too long")
     if text.startswith("{"):
         try:
-            found = json.loads(text)
+            return dict(json.loads(text))
         except (ValueError, RecursionError):
-            detail = "inputs: this is no JSON object"
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from None
-        return dict(found)
-    lines = [line for line in text.splitlines() if line.strip()]
+            raise refused_form("inputs: this is no JSON object") from None
     inputs: JsonObject = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip() or not value.strip():
-            detail = "inputs: write one on each line, as name: value"
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-        inputs[name.strip()] = value.strip()
+    for line in filter(str.strip, text.splitlines()):
+        name, _, value = (part.strip() for part in line.partition(":"))
+        if not name or not value:
+            raise refused_form("inputs: write one on each line, as name: value")
+        inputs[name] = value
     return inputs
-
-
-def _budget(amount: str, currency: str) -> Money | None:
-    if not amount:
-        return None
-    try:
-        return Money.model_validate(
-            {"amount": amount.replace(",", ""), "currency": currency.upper() or "EUR"}
-        )
-    except ValidationError:
-        detail = "budget: give an amount such as 900 or 120.50, and a currency such as EUR"
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from None
-
-
-def _by_name(tools: Iterable[PlannedTool]) -> dict[str, PlannedTool]:
-    return {tool.name: tool for tool in tools}
 
 
 def _start_page(
@@ -202,7 +152,7 @@ def _start_page(
         longest=LONGEST_GOAL,
         # Sent with the form that starts it: sent twice, it starts one mission.
         mission_id=new_mission_id(typed["goal"], names_goal=not visit.service.settings.encrypts),
-        dict_of=_by_name,
+        dict_of=lambda tools: {tool.name: tool for tool in tools},
         doubt_text=doubt_text,
         leg_note=leg_note,
         order_text=order_text,

@@ -8,18 +8,16 @@ from typing import Final, Literal
 from pydantic import Field
 
 from orchestrator.core.record import Record
-from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.open_waits import Waiting
-from orchestrator.saga.obligation import Obligation, ObligationState
+from orchestrator.saga.obligation import ObligationState
 
 WIDTH: Final = 960
 _LEFT: Final = 170
-_RIGHT: Final = 20
 LANE: Final = 34
 _TOP: Final = 26
 _MOST_LANES: Final = 40
-_LONGEST_LABEL: Final = 22
+_LABEL: Final = 22
 _MISSION: Final = "mission"
 """The lane of the plan and of holds."""
 MarkKind = Literal["step", "failed", "person", "cancelled"]
@@ -85,85 +83,89 @@ class Timeline(Record):
 
 
 def timeline_of(result: MissionResult, waiting: Waiting, *, now: datetime) -> Timeline | None:
-    """Return the timeline of a mission; None while nothing of it has a time.
-
-    Args:
-        result: the mission as it is.
-        waiting: what it waits for.
-        now: the end of a wait that goes on.
-    """
+    """Return the timeline of a mission until now; None while nothing of it has a time."""
     waits = _waits_of(result, waiting, now)
-    rows = [(leg.leg_id, _sorted(_marks_of(leg))) for leg in result.legs]
-    plan = [
-        Mark(at=one.at, kind="person", text=f"plan {one.kind} by {one.approver or 'somebody'}")
-        for one in result.plan_decisions
+    rows = [
+        (name, sorted(marks, key=lambda one: one.at))
+        for name, marks in _marks_of(result)
+        if marks or name in waits
     ]
-    holds = [Mark(at=one.at, kind="person", text=str(one)) for one in result.holds]
-    if plan or holds or _MISSION in waits:
-        rows.insert(0, (_MISSION, _sorted(iter([*plan, *holds]))))
-    cancelled = _sorted(_cancels(result.ledger.obligations))
-    if cancelled:
-        rows.append(("rollback", cancelled))
-    rows = [(label, marks) for label, marks in rows if marks or label in waits]
     if not rows:
         return None
     times = [mark.at for _, marks in rows for mark in marks]
     times += [at for found in waits.values() for wait in found for at in (wait.begun, wait.ended)]
     begin = min([*times, *filter(None, [result.started_at])])
     end = max([*times, *filter(None, [result.finished_at])])
-    scale = _Scale(begin, max(end - begin, timedelta(seconds=1)))
-    shown = rows[:_MOST_LANES]
-    lanes = tuple(
-        _lane(label, marks, waits[label], n, scale) for n, (label, marks) in enumerate(shown)
-    )
+    length = max(end - begin, timedelta(seconds=1))
+
+    def x_of(at: datetime) -> float:
+        return round(_LEFT + (at - begin) / length * (WIDTH - _LEFT - 20), 1)
+
+    lanes = []
+    for number, (name, marks) in enumerate(rows[:_MOST_LANES]):
+        placed = [mark.model_copy(update={"x": x_of(mark.at)}) for mark in marks]
+        drawn = []
+        for wait in waits[name]:
+            x = x_of(wait.begun)
+            width = round(max(x_of(wait.ended) - x, 2), 1)
+            drawn.append(wait.model_copy(update={"x": x, "width": width}))
+        left = min([*(one.x for one in placed), *(one.x for one in drawn)])
+        right = max([*(one.x for one in placed), *(one.x + one.width for one in drawn)])
+        lanes.append(
+            Lane(
+                label=name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…",
+                y=_TOP + number * LANE,
+                begin=left - 6,
+                width=round(right - left + 12, 1),
+                marks=tuple(placed),
+                waits=tuple(drawn),
+            )
+        )
     kinds = {mark.kind for lane in lanes for mark in lane.marks}
+    moments = [begin + length * part for part in (0, 0.5, 1)]
     return Timeline(
-        lanes=lanes,
+        lanes=tuple(lanes),
         height=_TOP + len(lanes) * LANE + 4,
-        ticks=tuple(
-            (scale.x(begin + scale.length * part), begin + scale.length * part)
-            for part in (0, 0.5, 1)
-        ),
-        more=len(rows) - len(shown),
+        ticks=tuple((x_of(at), at) for at in moments),
+        more=len(rows) - len(lanes),
         legend=tuple((kind, text) for kind, text in _MEANS.items() if kind in kinds),
         waits=any(lane.waits for lane in lanes),
     )
 
 
-class _Scale:
-    """Places moments on the drawing."""
-
-    def __init__(self, begin: datetime, length: timedelta) -> None:
-        self.begin = begin
-        self.length = length
-
-    def x(self, at: datetime) -> float:
-        share = (at - self.begin) / self.length
-        return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
-
-
-def _lane(label: str, marks: list[Mark], waits: list[Wait], number: int, scale: _Scale) -> Lane:
-    placed = tuple(mark.model_copy(update={"x": scale.x(mark.at)}) for mark in marks)
-    drawn = tuple(
-        wait.model_copy(
-            update={
-                "x": scale.x(wait.begun),
-                "width": round(max(scale.x(wait.ended) - scale.x(wait.begun), 2), 1),
-            }
-        )
-        for wait in waits
-    )
-    begin = min([*(mark.x for mark in placed), *(wait.x for wait in drawn)])
-    end = max([*(mark.x for mark in placed), *(wait.x + wait.width for wait in drawn)])
-    short = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
-    return Lane(
-        label=short,
-        y=_TOP + number * LANE,
-        begin=begin - 6,
-        width=round(end - begin + 12, 1),
-        marks=placed,
-        waits=drawn,
-    )
+def _marks_of(result: MissionResult) -> Iterator[tuple[str, list[Mark]]]:
+    """Yield the marks of each lane: the mission's, those of its legs, and that of its rollback."""
+    decided = [
+        Mark(at=one.at, kind="person", text=f"plan {one.kind} by {one.approver or 'somebody'}")
+        for one in result.plan_decisions
+    ]
+    holds = [Mark(at=one.at, kind="person", text=str(one)) for one in result.holds]
+    yield _MISSION, [*decided, *holds]
+    for leg in result.legs:
+        marks = []
+        for step in leg.steps:
+            if step.at is not None:
+                failed = step.outcome in ("rejected", "unknown", "failed") or bool(step.error)
+                text = f"{step.did}: {step.outcome}"
+                marks.append(Mark(at=step.at, kind="failed" if failed else "step", text=text))
+        for decision in leg.decisions:
+            by = f" by {decision.approver}" if decision.approver else ""
+            reason = f": {decision.reason}" if decision.reason else ""
+            text = f"{decision.kind}{by}{reason}"
+            marks.append(Mark(at=decision.at, kind="person", text=text))
+        yield leg.leg_id, marks
+    kinds: dict[ObligationState, MarkKind] = {
+        ObligationState.CANCELLED: "cancelled",
+        ObligationState.PARKED: "failed",
+        ObligationState.ACCEPTED: "failed",
+    }
+    settled = [
+        Mark(at=one.settled_at, kind=kinds[one.state], text=f"{one.state}: {one.title or one.tool}")
+        for one in result.ledger.obligations
+        if one.settled_at is not None and one.rollback is not None and one.state in kinds
+    ]
+    if settled:
+        yield "rollback", settled
 
 
 def _waits_of(
@@ -185,31 +187,3 @@ def _waits_of(
         if begun is not None and begun < now:
             found[leg_id or _MISSION].append(Wait(begun=begun, ended=now, text=text))
     return found
-
-
-def _marks_of(leg: LegResult) -> Iterator[Mark]:
-    for step in leg.steps:
-        if step.at is not None:
-            failed = step.outcome in ("rejected", "unknown", "failed") or bool(step.error)
-            text = f"{step.did}: {step.outcome}"
-            yield Mark(at=step.at, kind="failed" if failed else "step", text=text)
-    for decision in leg.decisions:
-        by = f" by {decision.approver}" if decision.approver else ""
-        reason = f": {decision.reason}" if decision.reason else ""
-        yield Mark(at=decision.at, kind="person", text=f"{decision.kind}{by}{reason}")
-
-
-def _cancels(obligations: tuple[Obligation, ...]) -> Iterator[Mark]:
-    for one in obligations:
-        if one.settled_at is None or one.rollback is None:
-            continue
-        if one.state is ObligationState.CANCELLED:
-            text = f"cancelled: {one.title or one.tool}"
-            yield Mark(at=one.settled_at, kind="cancelled", text=text)
-        elif one.state in (ObligationState.PARKED, ObligationState.ACCEPTED):
-            text = f"{one.state}: {one.title or one.tool}"
-            yield Mark(at=one.settled_at, kind="failed", text=text)
-
-
-def _sorted(marks: Iterator[Mark]) -> list[Mark]:
-    return sorted(marks, key=lambda mark: mark.at)

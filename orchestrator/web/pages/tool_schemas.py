@@ -7,12 +7,12 @@ from typing import Final
 
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.read_once import Recent
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.settings import Settings
 
 _log: Final = logging.getLogger(__name__)
-_MOST_CATALOGS: Final = 8
 
 Fields = Mapping[str, JsonObject]
 """JSON Schemas of a tool's inputs, by name."""
@@ -23,7 +23,7 @@ class ToolSchemas:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._known: dict[str, Mapping[str, Fields]] = {}
+        self._known: Recent[str, Mapping[str, Fields]] = Recent(8)
 
     async def of(self, mission_id: str, tool: str) -> Fields:
         """Return the inputs of a tool of a mission; none if its catalog is not available here."""
@@ -39,12 +39,11 @@ class ToolSchemas:
             digest = store.catalogs.pinned_by(mission_id)
             if digest is None:
                 return {}
-            if digest not in self._known:
-                tools = store.catalogs.get(digest).tools.values()
-                self._known[digest] = {t.name: _fields(t.input_schema, t.properties) for t in tools}
-            for oldest in [*self._known][:-_MOST_CATALOGS]:
-                self._known.pop(oldest, None)
-            return self._known[digest]
+            if (known := self._known.get(digest)) is not None:
+                return known
+            tools = store.catalogs.get(digest).tools.values()
+            fields = {tool.name: _fields(tool.input_schema, tool.properties) for tool in tools}
+            return self._known.put(digest, fields)
 
 
 def _fields(whole: JsonObject, properties: Mapping[str, JsonObject]) -> Fields:

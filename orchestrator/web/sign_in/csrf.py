@@ -6,6 +6,7 @@ the page's token. A request with a bearer token is exempt: no browser sends one 
 
 import hmac
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
@@ -21,7 +22,6 @@ TOKEN_HEADER: Final = "X-CSRF-Token"
 """The header of requests that a page's script sends."""
 LOOPBACK: Final = "loopback"
 """The session of the one local user, whom the address alone identifies."""
-_KEPT: Final = "orchestrator.csrf_token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _FORMS: Final = frozenset(
     {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
@@ -31,72 +31,49 @@ _BY_BROWSERS: Final = ("sec-fetch-site", "origin")
 """Headers by which a browser states where a request comes from; no page can change them."""
 _MOST_BYTES: Final = 2_000_000
 """The largest form."""
-_MOST_FIELDS: Final = 1_000
 
 
 def csrf_token(connection: HTTPConnection) -> str:
-    """Return the token for the forms of a page; empty where nobody is signed in.
-
-    Templates, which import nothing, find this function as `request.state.csrf_token`.
-    """
-    return str(connection.scope.get(_KEPT, ""))
+    """Return the token for the forms of a page; empty where nobody is signed in."""
+    return str(connection.scope.get("state", {}).get("csrf_token", ""))
 
 
+@dataclass(frozen=True)
 class CsrfProtection:
-    """ASGI middleware that refuses requests which another site may have caused."""
+    """ASGI middleware that refuses requests which another site may have caused.
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        secret: bytes,
-        session_of: Callable[[HTTPConnection], str],
-        origin: str = "",
-    ) -> None:
-        """Wrap an app.
+    Each process of the service has the same secret. `session_of` returns the session that the
+    browser proves by itself, `LOOPBACK` for the local user, or '' if it proves nobody. The origin
+    is that of this service's pages; '' for that of the request, whose host was checked.
+    """
 
-        Args:
-            app: the app.
-            secret: the key of the tokens, the same in each process of the service.
-            session_of: returns the session that the browser proves by itself, `LOOPBACK` for the
-                local user, or '' if it proves nobody.
-            origin: of this service's pages; '' for that of the request, whose host was checked.
-        """
-        self._app = app
-        self._secret = secret
-        self._session_of = session_of
-        self._origin = origin
+    app: ASGIApp
+    secret: bytes = field(repr=False)
+    session_of: Callable[[HTTPConnection], str]
+    origin: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        scope = dict(scope)
+        session = self.session_of(HTTPConnection(scope))
+        made = hmac.new(self.secret, f"csrf {session}".encode(), "sha256").hexdigest()
+        token = made if session else ""
+        scope = {**scope, "state": {**scope.get("state", {}), "csrf_token": token}}
         request = Request(scope, receive)
-        session = self._session_of(request)
-        token = self._token_of(session) if session else ""
-        scope["state"] = {**scope.get("state", {}), "csrf_token": csrf_token}
-        scope[_KEPT] = token
         if session and scope["method"] not in _SAFE and not has_bearer(request):
             try:
                 receive = await self._checked(request, session, token)
             except ProblemError as refusal:
                 await refusal_response(request, refusal)(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
-
-    def _token_of(self, session: str) -> str:
-        return hmac.new(self._secret, f"csrf {session}".encode(), "sha256").hexdigest()
+        await self.app(scope, receive, send)
 
     async def _checked(self, request: Request, session: str, token: str) -> Receive:
-        """Return how the app receives the body of a request that is not forged.
-
-        Raises:
-            ProblemError: it may be forged.
-        """
+        """Return how the app receives the body of a request that is not forged, else refuse it."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        check_origin(request, self._origin, is_stated=session != LOOPBACK)
+        check_origin(request, self.origin, is_stated=session != LOOPBACK)
         # Another site needs this service's consent to send JSON, or other methods than POST.
         is_of_browser = any(name in request.headers for name in _BY_BROWSERS)
         is_simple = kind in _FORMS or (not kind and is_of_browser and request.method == "POST")
@@ -117,15 +94,9 @@ class CsrfProtection:
 
 
 def check_origin(request: Request, own: str, *, is_stated: bool = False) -> None:
-    """Refuse what a page of another site makes a browser send.
+    """Refuse what a page of another site makes a browser send, by a ProblemError.
 
-    Args:
-        request: the request.
-        own: origin of this service's pages; '' for that of the request, whose host was checked.
-        is_stated: True if a request that states no origin is refused too.
-
-    Raises:
-        ProblemError: it comes from another site, or may do so.
+    The own origin is as of `CsrfProtection`; if it `is_stated`, a request has to state one.
     """
     site, origin = (request.headers.get(name) for name in _BY_BROWSERS)
     if site is None and origin is None and not is_stated:
@@ -150,11 +121,10 @@ def has_bearer(connection: HTTPConnection) -> bool:
 
 
 async def _token_in_form(request: Request) -> tuple[str, Receive]:
-    """Return the token in the body of a form, and how the app receives this body."""
     body = await read_body(request, most=_MOST_BYTES)
     try:
         form = await Request(request.scope, received_again(body)).form(
-            max_files=0, max_fields=_MOST_FIELDS, max_part_size=_MOST_BYTES
+            max_files=0, max_fields=1_000, max_part_size=_MOST_BYTES
         )
     except HTTPException as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "the form cannot be read") from error

@@ -3,7 +3,7 @@
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
@@ -17,7 +17,7 @@ from orchestrator.core.errors import SecretMissing, UsageError
 from orchestrator.core.secret_names import variable_of
 from orchestrator.settings import Settings
 from orchestrator.web.config import MachineConfig, ServeConfig
-from orchestrator.web.people import Person
+from orchestrator.web.people import Person, Role
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sign_in.csrf import LOOPBACK, CsrfProtection, has_bearer
 from orchestrator.web.sign_in.hosts import KnownHosts
@@ -38,11 +38,6 @@ from orchestrator.web.web_service import DecisionSigner, Door, Identify
 if TYPE_CHECKING:  # imports a database library
     from orchestrator.adapters.storage.store import Store
 
-from orchestrator.web.people import Role
-
-KEY_FILE: Final = "serve_session.key"
-"""The key of sessions in the state directory, where no other is configured."""
-
 
 @dataclass(frozen=True)
 class SignIn:
@@ -62,11 +57,7 @@ def with_sign_in(
     secret_store: SecretStore | None = None,
     now: Clock = utc_now,
 ) -> SignIn:
-    """Return the door of a service that people sign in at.
-
-    Raises:
-        UsageError: a key is missing or cannot be used.
-    """
+    """Return the door of a service that people sign in at; UsageError: a key cannot be used."""
     values = secret_store or EnvironmentSecrets()
     proxy = None if settings.proxy is None else settings.proxy.get_secret_value()
     sessions = Sessions(
@@ -75,14 +66,13 @@ def with_sign_in(
         idle=config.session.idle,
         is_https=config.url.startswith("https://"),
     )
-    _check_client_secret(config, values)
-    issuer = Issuer(
-        config.sign_in,
-        Metadata(config.sign_in.issuer, proxy=proxy),
-        url=config.url,
-        secrets=values,
-        key=sessions.key,
-    )
+    if config.sign_in.client_secret is not None:
+        try:
+            values.get(config.sign_in.client_secret)
+        except SecretMissing as error:
+            raise UsageError(f"sign_in/client_secret: {error}") from error
+    metadata = Metadata(config.sign_in.issuer, proxy=proxy)
+    issuer = Issuer(config.sign_in, metadata, url=config.url, secrets=values, key=sessions.key)
     bearer = bearer_tokens(config, settings, store, now=now)
     pages = SignInPages(
         config, issuer=issuer, sessions=sessions, sign_outs=store.sign_outs, now=now
@@ -118,21 +108,12 @@ def without_sign_in(
 ) -> SignIn:
     """Return the door of a service on loopback: who reaches it is its one user.
 
-    Args:
-        subject: the name of the user.
-        store: with the API tokens, which are accepted here too.
-        key_file: a private key of the user that signs decisions.
-        now: the clock.
-
-    Raises:
-        UsageError: the key is not that of the user.
+    API tokens are accepted here too. A key file, which has to be the user's, signs decisions.
     """
-    local, bearer = local_user(subject), BearerTokens(store.api_tokens, now=now)
+    person, bearer = local_person(subject), BearerTokens(store.api_tokens, now=now)
 
     async def identify(connection: HTTPConnection) -> Person | None:
-        if has_bearer(connection):
-            return await bearer.person_of(connection)
-        return await local(connection)
+        return await bearer.person_of(connection) if has_bearer(connection) else person
 
     guards = [
         Middleware(KnownHosts),
@@ -145,11 +126,7 @@ def without_sign_in(
 def session_keys(
     config: ServeConfig, settings: Settings, store: "Store", values: SecretStore
 ) -> list[str]:
-    """Return the keys of sessions: of a secret, or else of a file of this machine.
-
-    Raises:
-        UsageError: other machines may serve as well, and no secret is configured.
-    """
+    """Return the keys of sessions: of a secret, or else of a file if no other machine serves."""
     name = config.session.key
     try:
         return values.get(name).split()
@@ -160,18 +137,9 @@ def session_keys(
                 f"{variable_of(name)} to a random text of 64 characters, or {variable_of(name)}"
                 "_FILE to a file that holds it"
             ) from None
-    path = private_folder(settings.state_dir) / KEY_FILE
+    path = private_folder(settings.state_dir) / "serve_session.key"
     create_file(path, secrets.token_urlsafe(48).encode())
     return path.read_text(encoding="ascii").split()
-
-
-def _check_client_secret(config: ServeConfig, values: SecretStore) -> None:
-    if config.sign_in.secret is None:
-        return
-    try:
-        values.get(config.sign_in.secret.name)
-    except SecretMissing as error:
-        raise UsageError(f"sign_in/client_secret: {error}") from error
 
 
 def _access_tokens(machine: MachineConfig, proxy: str | None) -> AccessTokens:

@@ -17,16 +17,13 @@ _PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class KnownHosts:
-    """ASGI middleware that refuses requests for another host, such as by DNS rebinding."""
+    """ASGI middleware that refuses requests for another host, such as by DNS rebinding.
+
+    They have to name host and port of the service's URL; without one, any name of the loopback
+    address, and the port that the service listens on.
+    """
 
     def __init__(self, app: ASGIApp, *, url: str = "") -> None:
-        """Wrap an app.
-
-        Args:
-            app: the app.
-            url: of the service, whose host and port requests have to name; '' for any name of the
-                loopback address, and the port that the service listens on.
-        """
         self._app = app
         self._url = url
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.adapters.access_tokens import AccessTokens
-from orchestrator.adapters.storage.sql_sign_in import TOKEN_PREFIX, ApiToken
+from orchestrator.adapters.storage.sql_sign_in import TOKEN_PREFIX, SqlApiTokens, SqlSignOuts
 from orchestrator.web.config import MachineConfig, ServeConfig, groups_of, subject_of
 from orchestrator.web.people import Person, Right, Role
 from orchestrator.web.problem_details import ProblemError
@@ -22,26 +22,6 @@ from orchestrator.web.web_service import Identify
 
 _KEPT: Final = "orchestrator.session"
 Clock = Callable[[], datetime]
-
-
-class TokenStore(Protocol):
-    """Finds API tokens."""
-
-    def find(self, text: str, *, now: datetime) -> ApiToken | None:
-        """Return the token with this text; None if it is unknown, expired or revoked."""
-        ...
-
-
-class SignOutStore(Protocol):
-    """Remembers sessions that were ended."""
-
-    def end_session(self, session_id: str, *, now: datetime, until: datetime) -> None:
-        """Accept a session no longer."""
-        ...
-
-    def has_ended(self, session_id: str, subject: str, *, begun_at: datetime) -> bool:
-        """Return True if a session was ended."""
-        ...
 
 
 def utc_now() -> datetime:
@@ -81,103 +61,89 @@ def checked_again(connection: HTTPConnection) -> HTTPConnection:
     return HTTPConnection({**connection.scope, _KEPT: presented})
 
 
+@dataclass(frozen=True)
 class SessionCookies:
     """ASGI middleware that reads a session's cookie, and renews it while the session is used."""
 
-    def __init__(self, app: ASGIApp, *, sessions: Sessions, now: Clock = utc_now) -> None:
-        """Wrap an app."""
-        self._app = app
-        self._sessions = sessions
-        self._now = now
+    app: ASGIApp
+    sessions: Sessions
+    now: Clock = utc_now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its session."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        text = HTTPConnection(scope).cookies.get(self._sessions.cookie, "")
+        text = HTTPConnection(scope).cookies.get(self.sessions.cookie, "")
 
         def read() -> Session | None:
-            return self._sessions.read(text, now=self._now()) if text else None
+            return self.sessions.read(text, now=self.now()) if text else None
 
         session = read()
         presented = None if session is None else _Presented(session, lambda: read() is not None)
 
         async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and presented is not None:
-                self._renew(presented, MutableHeaders(scope=message))
+            if message["type"] == "http.response.start" and presented and presented.person:
+                headers, cookie = MutableHeaders(scope=message), f"{self.sessions.cookie}="
+                used = self.sessions.used_now(presented.session, now=self.now())
+                is_set = any(one.startswith(cookie) for one in headers.getlist("set-cookie"))
+                if used is not None and not is_set:
+                    headers.append("set-cookie", self.sessions.set_session(used))
             await send(message)
 
-        await self._app({**scope, _KEPT: presented}, receive, sent)
-
-    def _renew(self, presented: _Presented, headers: MutableHeaders) -> None:
-        used = self._sessions.used_now(presented.session, now=self._now())
-        is_set = any(
-            one.startswith(f"{self._sessions.cookie}=") for one in headers.getlist("set-cookie")
-        )
-        if presented.person is not None and used is not None and not is_set:
-            headers.append("set-cookie", self._sessions.set_session(used))
+        await self.app({**scope, _KEPT: presented}, receive, sent)
 
 
+@dataclass(frozen=True)
 class BearerTokens:
-    """Proves machines and people by tokens in the Authorization header."""
+    """Proves machines and people by tokens in the Authorization header.
 
-    def __init__(
-        self,
-        tokens: TokenStore,
-        *,
-        machines: Sequence[tuple[MachineConfig, AccessTokens]] = (),
-        config: ServeConfig | None = None,
-        now: Clock = utc_now,
-    ) -> None:
-        """Take the accepted proofs.
+    API tokens of this installation count, and access tokens of the machines' issuers, whose roles
+    are those of the configuration.
+    """
 
-        Args:
-            tokens: the API tokens of this installation.
-            machines: issuers of access tokens, each with what checks them.
-            config: the roles of subjects; None: access tokens are not accepted.
-            now: the clock.
-        """
-        self._tokens = tokens
-        self._machines = tuple(machines)
-        self._config = config
-        self._now = now
+    tokens: SqlApiTokens
+    machines: Sequence[tuple[MachineConfig, AccessTokens]] = ()
+    config: ServeConfig | None = None
+    now: Clock = utc_now
 
     async def person_of(self, connection: HTTPConnection) -> Person:
         """Return the person of a request with a bearer token.
 
-        Raises:
-            ProblemError: the token is not valid.
-            StateMissing: the store cannot be used.
+        A token that is not valid is a ProblemError, a store that cannot be used StateMissing.
         """
         text = connection.headers["authorization"].partition(" ")[2].strip()
         if text.startswith(TOKEN_PREFIX):
-            found = await asyncio.to_thread(self._tokens.find, text, now=self._now())
-            person = None if found is None else _of_token(found)
-        else:
-            person = await self._of_machine(text)
-        if person is None:
-            raise ProblemError(
-                HTTPStatus.UNAUTHORIZED,
-                "the token is not valid here: it is unknown, expired, revoked, or for another "
-                "audience",
-                code="TokenInvalid",
-                headers={"WWW-Authenticate": 'Bearer error="invalid_token"'},
-            )
-        return person
+            token = await asyncio.to_thread(self.tokens.find, text, now=self.now())
+            if token is not None:
+                return Person(
+                    subject=token.subject,
+                    roles=(Role.ADMIN,),
+                    scopes=tuple(right for right in Right if right.value in token.scopes),
+                    sees_all=token.sees_all,
+                    proved_by="api token",
+                )
+        elif (person := await self._of_machine(text)) is not None:
+            return person
+        raise ProblemError(
+            HTTPStatus.UNAUTHORIZED,
+            "the token is not valid here: it is unknown, expired, revoked, or for another audience",
+            code="TokenInvalid",
+            headers={"WWW-Authenticate": 'Bearer error="invalid_token"'},
+        )
 
     async def _of_machine(self, text: str) -> Person | None:
-        if self._config is None:
+        if self.config is None:
             return None
-        for machine, tokens in self._machines:
+        for machine, tokens in self.machines:
             claims = await tokens.claims_of(text)
             if claims is None:
                 continue
             subject = subject_of(claims, machine.subject_claim)
-            groups = groups_of(claims, machine.groups_claim)
-            roles, sees_all = self._config.standing_of(subject, groups)
             if not subject:
                 return None
+            groups = groups_of(claims, machine.groups_claim)
+            roles, sees_all = self.config.standing_of(subject, groups)
             return Person(
                 subject=subject,
                 issuer=machine.issuer,
@@ -199,71 +165,45 @@ def token_bearer(bearer: BearerTokens) -> Identify:
     return identify
 
 
+@dataclass(frozen=True)
 class SignedIn:
     """Identifies requests by bearer tokens, or by the sessions of people who have signed in."""
 
-    def __init__(
-        self,
-        config: ServeConfig,
-        bearer: BearerTokens,
-        sign_outs: SignOutStore,
-    ) -> None:
-        """Take the roles, the accepted tokens, and the sessions that were ended."""
-        self._config = config
-        self._bearer = bearer
-        self._sign_outs = sign_outs
+    config: ServeConfig
+    bearer: BearerTokens
+    sign_outs: SqlSignOuts
 
     async def __call__(self, connection: HTTPConnection) -> Person | None:
         """Return the person of a request; None if nothing proves one.
 
-        Raises:
-            ProblemError: its bearer token is not valid. A cookie next to it does not count.
-            StateMissing: the store cannot be used.
+        A cookie next to a bearer token does not count, even if the token is not valid.
         """
         if has_bearer(connection):
-            return await self._bearer.person_of(connection)
+            return await self.bearer.person_of(connection)
         presented: _Presented | None = connection.scope.get(_KEPT)
         if presented is None:
             return None
-        if not presented.is_checked:
-            presented.is_checked = True
-            if not await self._has_ended(presented.session):
-                presented.person = self._person(presented.session)
+        session = presented.session
+        if presented.is_checked or session.issuer != self.config.sign_in.issuer:
+            return presented.person
+        presented.is_checked = True
+        begun_at = datetime.fromtimestamp(session.begun, UTC)
+        ended = self.sign_outs.has_ended
+        if not await asyncio.to_thread(
+            ended, session.session_id, session.subject, begun_at=begun_at
+        ):
+            roles, sees_all = self.config.standing_of(session.subject, session.groups)
+            presented.person = Person(
+                subject=session.subject,
+                name=session.name,
+                issuer=session.issuer,
+                roles=roles,
+                groups=session.groups,
+                sees_all=sees_all,
+                proved_by="cookie",
+                signed_in_at=_time(session.auth_time),
+            )
         return presented.person
-
-    async def _has_ended(self, session: Session) -> bool:
-        if session.issuer != self._config.sign_in.issuer:
-            return True
-        return await asyncio.to_thread(
-            self._sign_outs.has_ended,
-            session.session_id,
-            session.subject,
-            begun_at=datetime.fromtimestamp(session.begun, UTC),
-        )
-
-    def _person(self, session: Session) -> Person:
-        roles, sees_all = self._config.standing_of(session.subject, session.groups)
-        return Person(
-            subject=session.subject,
-            name=session.name,
-            issuer=session.issuer,
-            roles=roles,
-            groups=session.groups,
-            sees_all=sees_all,
-            proved_by="cookie",
-            signed_in_at=_time(session.auth_time),
-        )
-
-
-def _of_token(token: ApiToken) -> Person:
-    known = {right.value: right for right in Right}
-    return Person(
-        subject=token.subject,
-        roles=(Role.ADMIN,),
-        scopes=tuple(known[one] for one in token.scopes if one in known),
-        sees_all=token.sees_all,
-        proved_by="api token",
-    )
 
 
 def _time(seconds: object) -> datetime | None:

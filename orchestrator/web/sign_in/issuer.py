@@ -4,8 +4,9 @@ import asyncio
 import hmac
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import httpx2
 from authlib.integrations.base_client import OAuthError  # type: ignore[import-untyped]
@@ -14,7 +15,7 @@ from authlib.oidc.core import CodeIDToken  # type: ignore[import-untyped]
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
-from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
 
 from orchestrator.adapters.access_tokens import ALGORITHMS, LEEWAY_S, is_secure
 from orchestrator.adapters.secrets import SecretStore
@@ -23,43 +24,37 @@ from orchestrator.web.problem_details import ProblemError
 
 CALLBACK: Final = "/sign-in/callback"
 SIGNED_OUT: Final = "/signed-out"
-_METADATA: Final = "/.well-known/openid-configuration"
 _FRESH_S: Final = 300.0
 _PAUSE_S: Final = 2.0
 """Without a new try after an issuer gave no metadata."""
-_TIMEOUT_S: Final = 5.0
 _MOST_BYTES: Final = 1_000_000
 _Object: Final = TypeAdapter(dict[str, Any])
+
+
+def _secure(url: str) -> str:
+    if not is_secure(url):
+        raise ValueError("an endpoint has to be an https URL")
+    return url
+
+
+Endpoint = Annotated[str, AfterValidator(_secure)]
 
 
 class IssuerMetadata(BaseModel):
     """What this service uses of an issuer's description of itself (OpenID Connect Discovery)."""
 
     issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
-    jwks_uri: str
-    userinfo_endpoint: str | None = None
-    end_session_endpoint: str | None = None
+    authorization_endpoint: Endpoint
+    token_endpoint: Endpoint
+    jwks_uri: Endpoint
+    userinfo_endpoint: Endpoint | None = None
+    end_session_endpoint: Endpoint | None = None
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
     id_token_signing_alg_values_supported: tuple[str, ...] = ("RS256",)
 
-    @field_validator(
-        "authorization_endpoint",
-        "token_endpoint",
-        "jwks_uri",
-        "userinfo_endpoint",
-        "end_session_endpoint",
-    )
-    @classmethod
-    def _is_secure(cls, url: str | None) -> str | None:
-        if url is not None and not is_secure(url):
-            raise ValueError("an endpoint has to be an https URL")
-        return url
-
 
 class Metadata:
-    """The current metadata of an issuer, fetched again every five minutes."""
+    """The current metadata of an issuer (its URL), fetched again every five minutes."""
 
     def __init__(
         self,
@@ -69,14 +64,6 @@ class Metadata:
         transport: httpx2.AsyncBaseTransport | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the issuer's URL.
-
-        Args:
-            issuer: its URL.
-            proxy: for requests to it.
-            transport: in place of the network.
-            clock: in seconds.
-        """
         self.issuer = issuer
         self._proxy = proxy
         self._transport = transport
@@ -90,19 +77,15 @@ class Metadata:
     def http_options(self) -> dict[str, Any]:
         """The options of HTTP clients that call this issuer."""
         return {
-            "timeout": _TIMEOUT_S,
+            "timeout": 5.0,
             "trust_env": False,
             "follow_redirects": False,
-            **({} if self._proxy is None else {"proxy": self._proxy}),
-            **({} if self._transport is None else {"transport": self._transport}),
+            "proxy": self._proxy,
+            "transport": self._transport,
         }
 
     async def current(self) -> IssuerMetadata:
-        """Return the metadata.
-
-        Raises:
-            ProblemError: the issuer does not give it, or not its own.
-        """
+        """Return the metadata; ProblemError: the issuer does not give it, or not its own."""
         async with self._asking:
             if self._kept is not None and self._clock() - self._kept_at < _FRESH_S:
                 return self._kept
@@ -118,19 +101,11 @@ class Metadata:
             return self._kept
 
     async def keys(self) -> bytes:
-        """Return the JWK set of the issuer as it is now.
-
-        Raises:
-            ProblemError: the issuer does not give it.
-        """
+        """Return the JWK set of the issuer as it is now."""
         return await self.get((await self.current()).jwks_uri)
 
     async def get(self, url: str, *, bearer: str = "") -> bytes:
-        """Return what a URL of the issuer answers.
-
-        Raises:
-            ProblemError: it does not answer with 200, or with too much.
-        """
+        """Return what a URL of the issuer answers with 200, else raise ProblemError."""
         headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
         body = b""
         try:
@@ -149,7 +124,7 @@ class Metadata:
         return body
 
     async def _fetch(self) -> IssuerMetadata:
-        read = await self.get(self.issuer + _METADATA)
+        read = await self.get(f"{self.issuer}/.well-known/openid-configuration")
         try:
             found = IssuerMetadata.model_validate_json(read)
         except ValidationError as error:
@@ -159,40 +134,22 @@ class Metadata:
         return found
 
 
+@dataclass(frozen=True)
 class Issuer:
-    """Sends people to the issuer, and checks what they bring back."""
+    """Sends people to the issuer, and checks what they bring back to the `url` of this service.
 
-    def __init__(
-        self,
-        config: SignInConfig,
-        metadata: Metadata,
-        *,
-        url: str,
-        secrets: SecretStore,
-        key: bytes,
-    ) -> None:
-        """Take the configuration.
+    The key derives nonce and code verifier from the state, so that no cookie has them.
+    """
 
-        Args:
-            config: the issuer and the client that it knows this service as.
-            metadata: of the issuer.
-            url: of this service, as browsers reach it.
-            secrets: with the secret of the client.
-            key: derives nonce and code verifier from the state, so that no cookie has them.
-        """
-        self._config = config
-        self._metadata = metadata
-        self._url = url
-        self._secrets = secrets
-        self._key = key
+    config: SignInConfig
+    metadata: Metadata
+    url: str
+    secrets: SecretStore
+    key: bytes = field(repr=False)
 
     async def sign_in_url(self, state: str, *, max_age: int | None) -> str:
-        """Return the address at the issuer where a person signs in.
-
-        Raises:
-            ProblemError: the issuer does not answer.
-        """
-        metadata = await self._metadata.current()
+        """Return the address at the issuer where a person signs in."""
+        metadata = await self.metadata.current()
         fresh = {} if max_age is None else {"max_age": max_age, "prompt": "login"}
         async with self._client(metadata) as client:
             url, _ = client.create_authorization_url(
@@ -212,11 +169,8 @@ class Issuer:
             state: of this sign-in.
             auth_after: the person has to have proved who they are since then, in seconds since
                 1970; None for at any time.
-
-        Raises:
-            ProblemError: the issuer does not answer, refuses, or sends a token that is not valid.
         """
-        metadata = await self._metadata.current()
+        metadata = await self.metadata.current()
         async with self._client(metadata) as client:
             try:
                 token = await client.fetch_token(
@@ -235,35 +189,44 @@ class Issuer:
             isinstance(auth_time, int | float) and auth_time >= auth_after - LEEWAY_S
         ):
             raise refused("the issuer did not ask the person to sign in again")
-        return await self._with_user_info(metadata, token, claims)
+        # Some claims an issuer gives at its user info endpoint alone.
+        wanted = (self.config.groups_claim, "email")
+        endpoint, access = metadata.userinfo_endpoint, token.get("access_token")
+        if endpoint is None or not access or all(name in claims for name in wanted):
+            return claims
+        try:
+            more = _Object.validate_json(await self.metadata.get(endpoint, bearer=str(access)))
+        except ValidationError as error:
+            raise unavailable("its user info cannot be read") from error
+        if more.get("sub") != claims["sub"]:
+            raise refused("the issuer's user info is of another person")
+        return {**more, **claims}
 
     async def end_session_url(self) -> str | None:
         """Return the address at the issuer that ends a person's session there; None without one."""
         try:
-            endpoint = (await self._metadata.current()).end_session_endpoint
+            endpoint = (await self.metadata.current()).end_session_endpoint
         except ProblemError:
-            return None
+            endpoint = None
         if endpoint is None:
             return None
-        back = {
-            "client_id": self._config.client_id,
-            "post_logout_redirect_uri": f"{self._url}{SIGNED_OUT}",
-        }
+        here, client_id = f"{self.url}{SIGNED_OUT}", self.config.client_id
+        back = {"client_id": client_id, "post_logout_redirect_uri": here}
         return str(httpx2.URL(endpoint).copy_merge_params(back))
 
     def _client(self, metadata: IssuerMetadata) -> AsyncOAuth2Client:
-        secret = self._config.secret
+        secret = self.config.client_secret
         methods = metadata.token_endpoint_auth_methods_supported
         in_header = "client_secret_basic" in methods or "client_secret_post" not in methods
         method = "client_secret_basic" if in_header else "client_secret_post"
         return AsyncOAuth2Client(
-            client_id=self._config.client_id,
-            client_secret=None if secret is None else self._secrets.get(secret.name),
+            client_id=self.config.client_id,
+            client_secret=None if secret is None else self.secrets.get(secret),
             token_endpoint_auth_method="none" if secret is None else method,
-            scope=" ".join(self._config.scopes),
-            redirect_uri=f"{self._url}{CALLBACK}",
+            scope=" ".join(self.config.scopes),
+            redirect_uri=f"{self.url}{CALLBACK}",
             code_challenge_method="S256",
-            **self._metadata.http_options,
+            **self.metadata.http_options,
         )
 
     async def _checked(
@@ -272,7 +235,7 @@ class Issuer:
         """Return the claims of an ID token after checking all of it."""
         stated = metadata.id_token_signing_alg_values_supported
         algorithms = [one for one in ALGORITHMS if one in stated]
-        keys = await self._metadata.keys()
+        keys = await self.metadata.keys()
         try:
             decoded = jwt.decode(
                 str(token["id_token"]),
@@ -284,11 +247,11 @@ class Issuer:
                 decoded.header,
                 {
                     "iss": {"essential": True, "value": metadata.issuer},
-                    "aud": {"essential": True, "value": self._config.client_id},
+                    "aud": {"essential": True, "value": self.config.client_id},
                 },
                 {
                     "nonce": self._derived("nonce", state),
-                    "client_id": self._config.client_id,
+                    "client_id": self.config.client_id,
                     "access_token": token.get("access_token"),
                 },
             ).validate(leeway=LEEWAY_S)
@@ -296,24 +259,8 @@ class Issuer:
             raise refused("the issuer's ID token is not valid") from error
         return dict(decoded.claims)
 
-    async def _with_user_info(
-        self, metadata: IssuerMetadata, token: Mapping[str, Any], claims: dict[str, Any]
-    ) -> Mapping[str, Any]:
-        """Add claims that the issuer gives at its user info endpoint alone."""
-        wanted = (self._config.groups_claim, "email")
-        endpoint, access = metadata.userinfo_endpoint, token.get("access_token")
-        if endpoint is None or not access or all(name in claims for name in wanted):
-            return claims
-        try:
-            more = _Object.validate_json(await self._metadata.get(endpoint, bearer=str(access)))
-        except ValidationError as error:
-            raise unavailable("its user info cannot be read") from error
-        if more.get("sub") != claims["sub"]:
-            raise refused("the issuer's user info is of another person")
-        return {**more, **claims}
-
     def _derived(self, purpose: str, state: str) -> str:
-        return hmac.new(self._key, f"{purpose} {state}".encode(), "sha256").hexdigest()
+        return hmac.new(self.key, f"{purpose} {state}".encode(), "sha256").hexdigest()
 
 
 def unavailable(reason: str) -> ProblemError:

@@ -11,7 +11,6 @@ from starlette.responses import HTMLResponse, Response
 from orchestrator.web.problem_details import ProblemError, response_of
 
 SIGN_IN: Final = "/sign-in"
-_LONGEST_NEXT: Final = 1_000
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 """One slash, then printable ASCII without backslashes, which browsers read as slashes."""
 TOKEN_FIELD: Final = "csrf_token"
@@ -44,15 +43,14 @@ _HEADERS: Final = {
 
 _LINK: Final = '<p><a href="{link}">{label}</a></p>'
 _FORM: Final = (
-    '<form method="post" action="{link}"><input type="hidden" name="{field}" value="{token}">'
+    '<form method="post" action="{link}"><input type="hidden" name="csrf_token" value="{token}">'
     "<button>{label}</button></form>"
 )
 
 
 def local_path(text: str) -> str:
     """Return a path of this service to go on to; `/` in place of anything else."""
-    is_local = len(text) <= _LONGEST_NEXT and _LOCAL_PATH.fullmatch(text)
-    return text if is_local else "/"
+    return text if len(text) <= 1_000 and _LOCAL_PATH.fullmatch(text) else "/"
 
 
 def sign_in_address(next_path: str, *, max_age_s: float | None = None) -> str:
@@ -65,25 +63,20 @@ def sign_in_address(next_path: str, *, max_age_s: float | None = None) -> str:
 
 
 def notice_page(
-    title: str, detail: str, *, status: int = 200, link: str = "/", label: str = "Inbox"
+    title: str,
+    detail: str,
+    *,
+    status: int = 200,
+    link: str = "/",
+    label: str = "Inbox",
+    token: str | None = None,
 ) -> Response:
-    """Return a page with a title, one paragraph and one link, all of them escaped."""
-    return _page(title, detail, status, _escaped(_LINK, link=link, label=label))
-
-
-def form_page(title: str, detail: str, *, action: str, label: str, token: str) -> Response:
-    """Return a page with a title, one paragraph and one button, all of them escaped."""
-    form = _escaped(_FORM, link=action, label=label, field=TOKEN_FIELD, token=token)
-    return _page(title, detail, 200, form)
-
-
-def _page(title: str, detail: str, status: int, action: str) -> Response:
-    content = _PAGE.format(title=escape(title), detail=escape(detail), action=action)
+    """Return a page with a title, one paragraph and one link, or with a token one button."""
+    parts = {"title": title, "detail": detail, "link": link, "label": label, "token": token or ""}
+    escaped = {name: escape(text) for name, text in parts.items()}
+    action = _LINK if token is None else _FORM
+    content = _PAGE.format(action=action.format(**escaped), **escaped)
     return HTMLResponse(content, status, headers=_HEADERS)
-
-
-def _escaped(template: str, **parts: str) -> str:
-    return template.format(**{name: escape(text) for name, text in parts.items()})
 
 
 def refusal_response(connection: HTTPConnection, refusal: ProblemError) -> Response:

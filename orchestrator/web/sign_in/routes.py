@@ -4,53 +4,43 @@ import asyncio
 import hmac
 import re
 import secrets
-from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from orchestrator.adapters.storage.sql_sign_in import SqlSignOuts
 from orchestrator.web.config import ServeConfig, groups_of, subject_of
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sign_in.csrf import csrf_token
-from orchestrator.web.sign_in.identity import Clock, SignOutStore, session_of, utc_now
+from orchestrator.web.sign_in.identity import Clock, session_of, utc_now
 from orchestrator.web.sign_in.issuer import CALLBACK, SIGNED_OUT, Issuer, refused
 from orchestrator.web.sign_in.notice_page import (
     SIGN_IN,
-    form_page,
     local_path,
     notice_page,
     refusal_response,
     sign_in_address,
 )
-from orchestrator.web.sign_in.session_cookies import Session, Sessions, SignInUnderWay
+from orchestrator.web.sign_in.session_cookies import Sessions, SignInUnderWay
 
 SIGN_OUT: Final = "/sign-out"
-_LONGEST_NAME: Final = 100
 _ERROR: Final = re.compile(r"[a-z_]{1,40}")
 _NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
+@dataclass(frozen=True)
 class SignInPages:
     """Handlers of the routes of sign-in."""
 
-    def __init__(
-        self,
-        config: ServeConfig,
-        *,
-        issuer: Issuer,
-        sessions: Sessions,
-        sign_outs: SignOutStore,
-        now: Clock = utc_now,
-    ) -> None:
-        """Take the issuer, and how sessions are written and ended."""
-        self._config = config
-        self._issuer = issuer
-        self._sessions = sessions
-        self._sign_outs = sign_outs
-        self._now = now
+    config: ServeConfig
+    issuer: Issuer
+    sessions: Sessions
+    sign_outs: SqlSignOuts
+    now: Clock = utc_now
 
     @property
     def routes(self) -> list[Route]:
@@ -69,51 +59,68 @@ class SignInPages:
         under_way = SignInUnderWay(
             state=secrets.token_urlsafe(24),
             next=local_path(request.query_params.get("next", "/")),
-            begun=int(self._now().timestamp()),
+            begun=int(self.now().timestamp()),
             max_age=int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else None,
         )
         try:
-            url = await self._issuer.sign_in_url(under_way.state, max_age=under_way.max_age)
+            url = await self.issuer.sign_in_url(under_way.state, max_age=under_way.max_age)
         except ProblemError as problem:
             return refusal_response(request, problem)
         response = RedirectResponse(url, HTTPStatus.SEE_OTHER, headers=_NO_STORE)
-        response.headers.append("set-cookie", self._sessions.set_sign_in(under_way))
+        response.headers.append("set-cookie", self.sessions.set_sign_in(under_way))
         return response
 
     async def finish(self, request: Request) -> Response:
         """Take the answer of the issuer, and begin a session."""
-        text = request.cookies.get(self._sessions.sign_in_cookie, "")
-        under_way = self._sessions.read_sign_in(text, now=self._now())
+        text = request.cookies.get(self.sessions.sign_in_cookie, "")
+        under_way = self.sessions.read_sign_in(text, now=self.now())
         try:
-            code = self._code(request, under_way)
-            session = await self._signed_in(code, under_way)
+            code, begun = self._code(request, under_way)
+            auth_after = None if begun.max_age is None else begun.begun - begun.max_age
+            claims = await self.issuer.claims(code, begun.state, auth_after=auth_after)
+            subject = subject_of(claims, self.config.sign_in.subject_claim)
+            if not subject:
+                raise refused("the issuer names nobody who could stand in a policy")
         except ProblemError as problem:
             return self._failed(request, problem, under_way)
-        return self._to_next(session, under_way)
+        name, auth_time = claims.get("name"), claims.get("auth_time")
+        # Groups first on which roles depend: a cookie has no place for hundreds.
+        rules = [rule for rule in self.config.roles if rule.group is not None]
+        groups = sorted(
+            groups_of(claims, self.config.sign_in.groups_claim),
+            key=lambda one: not any(rule.covers("", (one,)) for rule in rules),
+        )
+        session = self.sessions.begin(
+            subject=subject,
+            name=name[:100] if isinstance(name, str) and name.isprintable() else "",
+            issuer=self.config.sign_in.issuer,
+            groups=groups,
+            auth_time=int(auth_time) if isinstance(auth_time, int | float) else None,
+            now=self.now(),
+        )
+        response = RedirectResponse(local_path(begun.next), HTTPStatus.SEE_OTHER, headers=_NO_STORE)
+        response.headers.append("set-cookie", self.sessions.set_session(session))
+        self._forget(response, self.sessions.sign_in_cookie)
+        return response
 
     async def ask_to_sign_out(self, request: Request) -> Response:
         """Show the button that signs out: a link of another site must not do it."""
         if session_of(request) is None:
             return await self.signed_out(request)
-        return form_page(
-            "Sign out",
-            "This ends your session in this browser.",
-            action=SIGN_OUT,
-            label="Sign out",
-            token=csrf_token(request),
-        )
+        name, detail = "Sign out", "This ends your session in this browser."
+        return notice_page(name, detail, link=SIGN_OUT, label=name, token=csrf_token(request))
 
     async def sign_out(self, request: Request) -> Response:
         """End the session here, and lead on to the end of that at the issuer."""
         session = session_of(request)
         if session is not None:
             await asyncio.to_thread(
-                self._sign_outs.end_session,
+                self.sign_outs.end_session,
                 session.session_id,
-                now=self._now(),
-                until=self._sessions.end_of(session),
+                now=self.now(),
+                until=self.sessions.end_of(session),
             )
-        at_issuer = await self._issuer.end_session_url()
+        at_issuer = await self.issuer.end_session_url()
         if at_issuer is None:
             response = await self.signed_out(request)
         else:
@@ -125,21 +132,17 @@ class SignInPages:
             )
             # No redirect: a page's policy may limit where its forms lead.
             response.headers["Refresh"] = f"0; url={at_issuer}"
-        self._forget(response, self._sessions.cookie)
+        self._forget(response, self.sessions.cookie)
         return response
 
     async def signed_out(self, _: Request) -> Response:
         """Show that nobody is signed in any more."""
         return notice_page("Signed out", "You are signed out.", link=SIGN_IN, label="Sign in")
 
-    # -- steps ------------------------------------------------------------------------------------
-
-    def _code(self, request: Request, under_way: SignInUnderWay | None) -> str:
-        """Return the code that the issuer gave for this sign-in.
-
-        Raises:
-            ProblemError: the answer is for another sign-in, or a refusal.
-        """
+    def _code(
+        self, request: Request, under_way: SignInUnderWay | None
+    ) -> tuple[str, SignInUnderWay]:
+        """Return the code that the issuer gave, and its sign-in; a ProblemError without one."""
         given = request.query_params
         state = given.get("state", "")
         if under_way is None or not hmac.compare_digest(state.encode(), under_way.state.encode()):
@@ -148,41 +151,12 @@ class SignInPages:
                 "this sign-in was not begun in this browser, or has taken too long: sign in again",
                 code="SignInUnknown",
             )
-        if given.get("iss", self._config.sign_in.issuer).rstrip("/") != self._config.sign_in.issuer:
+        if given.get("iss", self.config.sign_in.issuer).rstrip("/") != self.config.sign_in.issuer:
             raise refused("the answer is of another issuer")
         if "error" in given:
             said = given["error"]
             raise refused(f"the issuer says {said if _ERROR.fullmatch(said) else 'no'}")
-        return given.get("code", "")
-
-    async def _signed_in(self, code: str, under_way: SignInUnderWay | None) -> Session:
-        assert under_way is not None
-        auth_after = None if under_way.max_age is None else under_way.begun - under_way.max_age
-        claims = await self._issuer.claims(code, under_way.state, auth_after=auth_after)
-        subject = subject_of(claims, self._config.sign_in.subject_claim)
-        if not subject:
-            raise refused("the issuer names nobody who could stand in a policy")
-        auth_time = claims.get("auth_time")
-        return self._sessions.begin(
-            subject=subject,
-            name=_name(claims),
-            issuer=self._config.sign_in.issuer,
-            groups=self._ordered(groups_of(claims, self._config.sign_in.groups_claim)),
-            auth_time=int(auth_time) if isinstance(auth_time, int | float) else None,
-            now=self._now(),
-        )
-
-    def _ordered(self, groups: tuple[str, ...]) -> list[str]:
-        """Put the groups first on which roles depend: a cookie has no place for hundreds."""
-        rules = [rule for rule in self._config.roles if rule.group is not None]
-        return sorted(groups, key=lambda one: not any(rule.covers("", (one,)) for rule in rules))
-
-    def _to_next(self, session: Session, under_way: SignInUnderWay | None) -> Response:
-        next_path = "/" if under_way is None else local_path(under_way.next)
-        response = RedirectResponse(next_path, HTTPStatus.SEE_OTHER, headers=_NO_STORE)
-        response.headers.append("set-cookie", self._sessions.set_session(session))
-        self._forget(response, self._sessions.sign_in_cookie)
-        return response
+        return given.get("code", ""), under_way
 
     def _failed(
         self, request: Request, problem: ProblemError, under_way: SignInUnderWay | None
@@ -195,13 +169,8 @@ class SignInPages:
             shown.title, shown.detail, status=shown.status, link=again, label="Sign in again"
         )
         if under_way is not None:
-            self._forget(page, self._sessions.sign_in_cookie)
+            self._forget(page, self.sessions.sign_in_cookie)
         return page
 
     def _forget(self, response: Response, cookie: str) -> None:
-        response.headers.append("set-cookie", self._sessions.set_cookie(cookie, "", max_age_s=0))
-
-
-def _name(claims: Mapping[str, Any]) -> str:
-    name = claims.get("name")
-    return name[:_LONGEST_NAME] if isinstance(name, str) and name.isprintable() else ""
+        response.headers.append("set-cookie", self.sessions.set_cookie(cookie, "", max_age_s=0))

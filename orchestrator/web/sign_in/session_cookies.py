@@ -12,17 +12,12 @@ from pydantic import Field, ValidationError
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
 
-SESSION_COOKIE: Final = "orchestrator_session"
-SIGN_IN_COOKIE: Final = "orchestrator_sign_in"
-"""Holds what a sign-in under way has to remember."""
 SHORTEST_KEY: Final = 32
 """The minimum number of characters of a key."""
 _MOST_BYTES: Final = 3_800
 """The largest cookie: browsers drop those beyond 4,096 bytes, with name and attributes."""
 _SIGN_IN_S: Final = 900
 """How long a person may take at the issuer."""
-_REFRESHES: Final = 10
-"""A session's last use is written once in this part of its idle time."""
 
 
 class Session(Record):
@@ -50,27 +45,17 @@ class SignInUnderWay(Record):
 
 
 class Sessions:
-    """Writes and reads the cookies of sessions."""
+    """Writes and reads the cookies of sessions, which end after a lifetime or an idle time.
+
+    The first key signs, each is accepted. With https browsers send cookies over https only.
+
+    Raises:
+        UsageError: there is no key, or one is too short to be secret.
+    """
 
     def __init__(
-        self,
-        keys: Sequence[str],
-        *,
-        lifetime: timedelta,
-        idle: timedelta,
-        is_https: bool,
+        self, keys: Sequence[str], *, lifetime: timedelta, idle: timedelta, is_https: bool
     ) -> None:
-        """Take the keys and the limits.
-
-        Args:
-            keys: the first signs, each is accepted.
-            lifetime: the longest time of a session.
-            idle: the longest time between two requests.
-            is_https: True if browsers send the cookie over https only.
-
-        Raises:
-            UsageError: there is no key, or one is too short to be secret.
-        """
         if not keys or any(len(key) < SHORTEST_KEY for key in keys):
             raise UsageError(
                 f"sessions are signed with random keys of at least {SHORTEST_KEY} characters"
@@ -87,16 +72,9 @@ class Sessions:
         self.lifetime = lifetime
         self._idle = idle
         self._is_https = is_https
-
-    @property
-    def cookie(self) -> str:
-        """The name of a session's cookie: with https, no other host can set it."""
-        return self._prefixed(SESSION_COOKIE)
-
-    @property
-    def sign_in_cookie(self) -> str:
-        """The name of the cookie of a sign-in under way."""
-        return self._prefixed(SIGN_IN_COOKIE)
+        prefix = "__Host-" if is_https else ""  # no other host can set a cookie of such a name
+        self.cookie = f"{prefix}orchestrator_session"
+        self.sign_in_cookie = f"{prefix}orchestrator_sign_in"
 
     def begin(
         self,
@@ -120,7 +98,7 @@ class Sessions:
     def written(self, session: Session) -> str:
         """Return the signed text of a session."""
         content = session.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        return _text(self._serializers["session"].dumps(content))
+        return str(self._serializers["session"].dumps(content))
 
     def read(self, text: str, *, now: datetime) -> Session | None:
         """Return the session of a cookie; None if it is forged, or over."""
@@ -134,18 +112,13 @@ class Sessions:
 
     def used_now(self, session: Session, *, now: datetime) -> Session | None:
         """Return the session with its last use, where the cookie needs that; else None."""
-        at = int(now.timestamp())
-        is_due = at - session.used >= self._idle.total_seconds() / _REFRESHES
+        at = int(now.timestamp())  # written once in a tenth of the idle time
+        is_due = at - session.used >= self._idle.total_seconds() / 10
         return session.model_copy(update={"used": at}) if is_due else None
 
     def end_of(self, session: Session) -> datetime:
         """Return when a session ends at the latest."""
         return datetime.fromtimestamp(session.begun, UTC) + self.lifetime
-
-    def written_sign_in(self, under_way: SignInUnderWay) -> str:
-        """Return the signed text of a sign-in under way."""
-        content = under_way.model_dump(mode="json", exclude_none=True)
-        return _text(self._serializers["sign-in"].dumps(content))
 
     def read_sign_in(self, text: str, *, now: datetime) -> SignInUnderWay | None:
         """Return the sign-in of a cookie; None if it is forged, or has taken too long."""
@@ -168,17 +141,11 @@ class Sessions:
 
     def set_sign_in(self, under_way: SignInUnderWay) -> str:
         """Return the Set-Cookie header of a sign-in under way."""
-        text = self.written_sign_in(under_way)
+        content = under_way.model_dump(mode="json", exclude_none=True)
+        text = str(self._serializers["sign-in"].dumps(content))
         return self.set_cookie(self.sign_in_cookie, text, max_age_s=_SIGN_IN_S)
 
     def _loaded(self, purpose: str, text: str) -> Any:
         if len(text) > _MOST_BYTES:
             raise BadData("the cookie is longer than any that is written here")
         return self._serializers[purpose].loads(text)
-
-    def _prefixed(self, name: str) -> str:
-        return f"__Host-{name}" if self._is_https else name
-
-
-def _text(signed: str | bytes) -> str:
-    return signed if isinstance(signed, str) else signed.decode()

@@ -15,11 +15,6 @@ class ServiceSigner:
     """Signs with the key of this service what a person has decided, and says who it was."""
 
     def __init__(self, key: SigningKey, *, url: str, now: Clock = utc_now) -> None:
-        """Take the key and the URL of the service, which becomes the issuer.
-
-        Raises:
-            UsageError: the key is of one person, or of another issuer.
-        """
         if key.subject:
             raise UsageError(
                 f"signing_key signs for {key.subject} alone: give the service a key of its own, "
@@ -59,11 +54,6 @@ class LocalSigner:
     """Signs for the one local user, with the user's own key, and for nobody else."""
 
     def __init__(self, key: SigningKey, *, subject: str, now: Clock = utc_now) -> None:
-        """Take the key of the local user.
-
-        Raises:
-            UsageError: it is the key of somebody else, or of a service.
-        """
         if not key.issuer or not key.subject or not is_same_person(key.subject, subject):
             raise UsageError(
                 f"without sign-in decisions are signed with a key of {subject} alone: make one by "

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from orchestrator.web.problem_details import ProblemError
-from orchestrator.web.request_limits import Slots, TokenBuckets, body_problem, read_body
+from orchestrator.web.request_limits import TokenBuckets, body_problem, read_body
 
 
 class Clock:
@@ -78,16 +78,6 @@ def test_no_more_is_taken_than_burst_and_rate_allow(pauses: list[float]) -> None
         taken += buckets.take("ann") == 0
 
     assert taken <= 5 + 2 * clock.now + 1e-6
-
-
-def test_places_are_counted_for_each_person_and_given_back() -> None:
-    slots = Slots()
-    for one in ("ann", "ann", "bo"):
-        slots.take(one)
-    assert (slots.taken_by("ann"), slots.taken_by("bo"), slots.taken_by("cy")) == (2, 1, 0)
-    for one in ("ann", "bo", "ann"):
-        slots.leave(one)
-    assert len(slots) == 0
 
 
 def nested(levels: int) -> JsonValue:

@@ -9,10 +9,11 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
+from starlette.types import Message
 
 from orchestrator.core.errors import StoreUnavailable
 from orchestrator.web import pages
-from orchestrator.web.open_streams import interleaved, while_signed_in
+from orchestrator.web.open_streams import interleaved, opened_stream, while_signed_in
 from orchestrator.web.people import Person, Role
 from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.request_limits import Limits
@@ -112,3 +113,26 @@ async def test_a_page_beyond_the_places_is_refused(path: str) -> None:
     assert answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
     assert int(answer.headers["Retry-After"]) > 0
     assert answer.headers["Content-Security-Policy"]
+
+
+async def test_a_place_is_taken_for_each_stream_of_a_person_and_given_back() -> None:
+    bo = ANA.model_copy(update={"subject": "bo@example.com"})
+    inbox = replace(service([]), limits=Limits(streams=2))
+
+    async def source() -> AsyncGenerator[bytes, None]:
+        yield b"first"
+
+    streams = [opened_stream(source(), inbox, REQUEST, one) for one in (ANA, bo, ANA)]
+    with pytest.raises(ProblemError):
+        opened_stream(source(), inbox, REQUEST, ANA)
+    assert inbox.streams == {ANA.subject: 2, bo.subject: 1}
+
+    async def gone() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def unsent(_: Message) -> None:
+        return
+
+    for stream in streams:
+        await stream({**REQUEST.scope, "asgi": {"spec_version": "2.4"}}, gone, unsent)
+    assert not inbox.streams

@@ -183,7 +183,7 @@ async def test_a_request_that_lasts_is_checked_again() -> None:
     issuer = {"issuer": "https://id", "client_id": "missions"}
     roles = [{"person": "*", "roles": ["viewer"]}]
     config = ServeConfig.model_validate({"url": HERE, "sign_in": issuer, "roles": roles})
-    identify = SignedIn(config, cast("Any", None), ended)
+    identify = SignedIn(config, cast("Any", None), cast("Any", ended))
     seen: list[bool] = []
 
     async def lasting(request: Request) -> Response:
