@@ -1,10 +1,8 @@
 """The calls of a mission that succeeded, read from the raw histories of its runs."""
 
-from collections.abc import AsyncIterator
 from datetime import datetime
 
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client
 
 from orchestrator.adapters.temporal import raw_history
 from orchestrator.adapters.temporal.rollbacks import started_with
@@ -68,36 +66,27 @@ async def mission_calls(connection: Connection, mission_id: str) -> list[MadeCal
         query = f"WorkflowId = '{mission_id}' AND WorkflowType = '{names.MISSION_WORKFLOW}'"
         runs = [run.run_id async for run in client.list_workflows(query)]
         for run_id in runs:
-            async for at, call, outcome in _answered(client, mission_id, run_id):
-                made[call.call_id] = (
-                    at,
-                    MadeCall(
-                        leg_id=call.leg_id,
-                        tool=call.tool,
-                        arguments=call.arguments,
-                        body=outcome.body,
-                    ),
-                )
+            sent: dict[int, _Sent] = {}
+            async for event in raw_history.run_events(client, mission_id, run_id):
+                if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+                    scheduled = event.activity_task_scheduled_event_attributes
+                    if scheduled.activity_type.name == names.INVOKE_TOOL:
+                        call = await raw_history.decoded(client, scheduled.input.payloads, _Sent)
+                        if call is not None and call.cancels is None:
+                            sent[event.event_id] = call
+                elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+                    completed = event.activity_task_completed_event_attributes
+                    call = sent.get(completed.scheduled_event_id)
+                    if call is None:
+                        continue
+                    payloads = completed.result.payloads
+                    outcome = await raw_history.decoded(client, payloads, ToolOutcome)
+                    if outcome is not None and outcome.kind == "succeeded":
+                        answered = MadeCall(
+                            leg_id=call.leg_id,
+                            tool=call.tool,
+                            arguments=call.arguments,
+                            body=outcome.body,
+                        )
+                        made[call.call_id] = (raw_history.time_of(event), answered)
     return [one for _, one in sorted(made.values(), key=lambda held: held[0])]
-
-
-async def _answered(
-    client: Client, mission_id: str, run_id: str
-) -> AsyncIterator[tuple[datetime, _Sent, ToolOutcome]]:
-    """Yield the calls of one run that succeeded, with the time of their answer."""
-    sent: dict[int, _Sent] = {}
-    async for event in raw_history.run_events(client, mission_id, run_id):
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-            scheduled = event.activity_task_scheduled_event_attributes
-            if scheduled.activity_type.name == names.INVOKE_TOOL:
-                call = await raw_history.decoded(client, scheduled.input.payloads, _Sent)
-                if call is not None and call.cancels is None:
-                    sent[event.event_id] = call
-        elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-            completed = event.activity_task_completed_event_attributes
-            call = sent.get(completed.scheduled_event_id)
-            if call is not None:
-                payloads = completed.result.payloads
-                outcome = await raw_history.decoded(client, payloads, ToolOutcome)
-                if outcome is not None and outcome.kind == "succeeded":
-                    yield raw_history.time_of(event), call, outcome

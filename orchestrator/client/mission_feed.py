@@ -151,8 +151,13 @@ class _Sweeps:
         began, swept_at = monotonic(), datetime.now(UTC)
         listed = await self._listed(self._query())
         listed += await self._waited({one.run_id for one in listed})
-        self._runs = {one.run_id: self._followed(one) for one in listed}
-        due = [one for one in listed if self._is_due(one)]
+        known, self._runs = self._runs, {}
+        due: list[WorkflowExecution] = []
+        for run in listed:
+            one = self._runs[run.run_id] = known.get(run.run_id) or self._followed(run)
+            has_rested = monotonic() - one.looked_at >= one.rest_s
+            if not one.is_done and (has_rested or one.shown != _shown(run)):
+                due.append(run)
         places = asyncio.Semaphore(_AT_ONCE)
 
         async def read(run: WorkflowExecution) -> list[PlacedEvent]:
@@ -195,9 +200,6 @@ class _Sweeps:
         return f"{of_queue}(WorkflowType IN ({ours}) AND {open_or_late} OR {waits})"
 
     def _followed(self, run: WorkflowExecution) -> _Followed:
-        known = self._runs.get(run.run_id)
-        if known is not None:
-            return known
         place = self._begun.places.get(run.run_id, HistoryPlace(run.run_id, 0, 0))
         making = RunEvents(
             self._connection.replays,
@@ -207,13 +209,6 @@ class _Sweeps:
             history=partial(history_or_none, self._connection, run.id),
         )
         return _Followed(run, making)
-
-    def _is_due(self, run: WorkflowExecution) -> bool:
-        known = self._runs[run.run_id]
-        if known.is_done:
-            return False
-        has_rested = monotonic() - known.looked_at >= known.rest_s
-        return has_rested or known.shown != _shown(run)
 
     async def _read(self, run: WorkflowExecution) -> list[PlacedEvent]:
         """Return the new events of one run, which may be deleted in the meantime."""
@@ -244,13 +239,13 @@ class _Sweeps:
             )
         for saga_id in {one.event.mission_id for one in found} - {run.id}:
             self._connection.note_saga(saga_id, run.id)
-        return [one for one in found if self._is_fed(one)]
-
-    def _is_fed(self, placed: PlacedEvent) -> bool:
-        if placed.event.kind not in FEED_KINDS:
-            return False
-        since, is_placed = self._begun.since, placed.place.run_id in self._begun.places
-        return is_placed or since is None or placed.at > since
+        since = self._begun.since
+        return [
+            one
+            for one in found
+            if one.event.kind in FEED_KINDS
+            and (since is None or one.at > since or one.place.run_id in self._begun.places)
+        ]
 
 
 def _shown(run: WorkflowExecution) -> object:

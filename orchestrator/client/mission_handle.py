@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from temporalio.client import (
-    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
 )
@@ -15,7 +14,7 @@ from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.connection import Connection, Notify, until_answered
 from orchestrator.client.mission_list import obstacle_of
 from orchestrator.client.mission_rollback import roll_back
-from orchestrator.client.mission_state import read_mission, standing
+from orchestrator.client.mission_state import find_report, read_mission
 from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.waits import (
     Understood,
@@ -40,7 +39,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelPause, ResumeInput, resume_action
 from orchestrator.messages.leg import Question
-from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.messages.mission import MissionResult, MissionStatus, after_rollback
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
 
@@ -95,7 +94,8 @@ class MissionHandle:
                 result: MissionResult = await workflow.result()
         except WorkflowFailureError:
             return await self.snapshot()
-        return await standing(self._connection, result)
+        report = await find_report(self._connection, result.mission_id)
+        return result if report is None else after_rollback(result, report)
 
     async def snapshot(self) -> MissionResult:
         """Return the current result document, from recorded history.
@@ -145,22 +145,21 @@ class MissionHandle:
         from orchestrator.client.call_progress import call_progress  # for doors alone
 
         mission = await self._connection.mission(self.mission_id)
+
+        async def result_or_why() -> MissionResult | errors.EventsUnreadable:
+            try:
+                return await read_mission(self._connection, self.mission_id, mission)
+            except errors.EventsUnreadable as unreadable:
+                return unreadable
+
         waits, obstacle, progress, result = await asyncio.gather(
             waits_in(mission),
             obstacle_of(self._connection, mission),
             call_progress(self._connection, mission),
-            self._result_or_why(mission),
+            result_or_why(),
         )
         requester = mission.typed_search_attributes.get(REQUESTER) or ""
         return MissionNow(requester, waits, obstacle, progress, result)
-
-    async def _result_or_why(
-        self, mission: WorkflowExecutionDescription
-    ) -> MissionResult | errors.EventsUnreadable:
-        try:
-            return await read_mission(self._connection, self.mission_id, mission)
-        except errors.EventsUnreadable as unreadable:
-            return unreadable
 
     async def approve(
         self, card: ConfirmationCard, *, approver: str, again: SameAgain | None = None
@@ -260,16 +259,16 @@ class MissionHandle:
             )
         action = resume_action(model, give_up=give_up)
         wanted = [ResumeInput(pause_id=i, action=action, model=model or "", by=by) for i in ids]
-        return [await self._resume(one) for one in wanted]
-
-    async def _resume(self, wanted: ResumeInput) -> ModelPause:
-        return await self._connection.update(
-            mission_of(wanted.pause_id),
-            names.RESUME_UPDATE,
-            wanted,
-            ModelPause,
-            about=wanted.pause_id,
-        )
+        return [
+            await self._connection.update(
+                mission_of(one.pause_id),
+                names.RESUME_UPDATE,
+                one,
+                ModelPause,
+                about=one.pause_id,
+            )
+            for one in wanted
+        ]
 
     async def cancel(self) -> None:
         """Ask the mission to stop and to cancel its effects.
@@ -321,7 +320,9 @@ class MissionHandle:
         before: MissionResult | None = None
         length = -1
         while True:
-            mission = await until_answered(self._described, notify=notify)
+            mission = await until_answered(
+                lambda: self._connection.mission(self.mission_id), notify=notify
+            )
             # A rollback has its own history.
             rolls_back = before is not None and before.status is MissionStatus.ROLLING_BACK
             if mission.history_length != length or rolls_back:
@@ -334,9 +335,6 @@ class MissionHandle:
             if before is None or before.finished_at is not None or not is_running:
                 return
             await asyncio.sleep(every_s)
-
-    async def _described(self) -> WorkflowExecutionDescription:
-        return await self._connection.mission(self.mission_id)
 
     async def events(
         self,

@@ -5,7 +5,6 @@ outside the vault.
 """
 
 import hashlib
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -66,7 +65,14 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
     report = None if rollback is None else await find_report(connection, mission_id)
     events = [event async for event in mission_events(connection, mission_id)]
     with connection.explaining(mission_id):
-        runs = {one.run_id: one async for one in _runs(client, mission_id)}
+        kinds = {mission_id: names.MISSION_WORKFLOW}
+        kinds[names.rollback_workflow_id(mission_id)] = names.ROLLBACK_WORKFLOW
+        query = f"{names.MISSION_ID_ATTRIBUTE} = '{mission_id}'"
+        runs = {
+            one.run_id: one
+            async for one in client.list_workflows(query)
+            if kinds.get(one.id) == one.workflow_type
+        }
         runs[mission.run_id] = mission
         if rollback is not None:
             runs[rollback.run_id] = rollback
@@ -86,15 +92,6 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
         "events": [event.model_dump(mode="json", exclude={"cursor"}) for event in events],
         "histories": [history.model_dump(mode="json") for history in histories],
     }
-
-
-async def _runs(client: Client, mission_id: str) -> AsyncIterator[WorkflowExecution]:
-    """Yield the runs of a mission and of its rollback, interrupted ones included."""
-    kinds = {mission_id: names.MISSION_WORKFLOW}
-    kinds[names.rollback_workflow_id(mission_id)] = names.ROLLBACK_WORKFLOW
-    async for run in client.list_workflows(f"{names.MISSION_ID_ATTRIBUTE} = '{mission_id}'"):
-        if kinds.get(run.id) == run.workflow_type:
-            yield run
 
 
 async def _history(client: Client, run: WorkflowExecution) -> RecordedHistory:

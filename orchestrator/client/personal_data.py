@@ -46,17 +46,31 @@ def separate_personal(
         unread = "; ".join(map(str, catalog.unread))
         raise UsageError(f"the personal inputs are unknown, since a file is unreadable: {unread}")
     personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
-    undeclared = tuple(sorted(set(inputs) - personal - declared_inputs(catalog)))
+    declared = {
+        name
+        for tool in catalog.tools.values()
+        for schema in walk(tool.input_schema)
+        for name in properties_of(schema)
+    }
+    undeclared = tuple(sorted(set(inputs) - personal - declared))
     # A field that only a skipped operation declares is personal too.
     personal |= {name for operation in catalog.skipped for name in operation.personal}
     for name in sorted({*undeclared} - personal):
         _check_undeclared(name, inputs, personal)
     handles = {name: handle for name, v in inputs.items() if (handle := handle_of(v)) is not None}
     for name, handle in handles.items():
-        _check_handle(name, handle, vault, mission_id)
-    values = {
-        name: _as_text(name, inputs[name]) for name in personal & set(inputs) - handles.keys()
-    }
+        held = vault.find(handle) if handle.version else None
+        if held is not None and held.scope not in ("", mission_id):
+            raise UsageError(
+                f"{name} names a value that the mission {held.scope} was started with; "
+                f"give the value, or {Handle(handle.field)} for the vault's own"
+            )
+    values: dict[str, str] = {}
+    for name in personal & set(inputs) - handles.keys():
+        value = inputs[name]
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise UsageError(f"{name} is a personal field: give its value as text, or its handle")
+        values[name] = str(value)
     pinned = {name: Handle(name) for name in values}
     if pins and values:
         pinned = vault.handles_of(mission_id, values)
@@ -64,21 +78,19 @@ def separate_personal(
     return BroughtInputs(kept, values, undeclared)
 
 
-def declared_inputs(catalog: "Catalog") -> frozenset[str]:
-    """Return the names of all inputs of a catalog's tools, at any depth."""
-    return frozenset(
-        name
-        for tool in catalog.tools.values()
-        for schema in walk(tool.input_schema)
-        for name in properties_of(schema)
-    )
-
-
 def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) -> None:
     """Refuse an input whose name or value looks personal, as it would be recorded unencrypted."""
+    from rapidfuzz.distance import DamerauLevenshtein
+
     from orchestrator.core.personal_look import personal_look  # loads tables of phone numbers
 
-    near = next((field for field in sorted(personal) if _is_near(name, field)), None)
+    near = None
+    for field in sorted(personal):
+        most = 1 if len(field) < 6 else 2
+        plain, wanted = (text.lower().replace("-", "_") for text in (name, field))
+        if DamerauLevenshtein.distance(plain, wanted, score_cutoff=most) <= most:
+            near = field
+            break
     named, look = personal_look(name), personal_look(inputs[name])
     if not near and not named and not look:
         return
@@ -92,26 +104,3 @@ def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) ->
         f"open; {hint} the input that a tool takes, and let its document list it in "
         "x-orchet-pii-required"
     )
-
-
-def _is_near(name: str, field: str) -> bool:
-    from rapidfuzz.distance import DamerauLevenshtein
-
-    most = 1 if len(field) < 6 else 2
-    plain, wanted = (text.lower().replace("-", "_") for text in (name, field))
-    return DamerauLevenshtein.distance(plain, wanted, score_cutoff=most) <= most
-
-
-def _check_handle(name: str, handle: Handle, vault: "SqlVault", mission_id: str) -> None:
-    held = vault.find(handle) if handle.version else None
-    if held is not None and held.scope not in ("", mission_id):
-        raise UsageError(
-            f"{name} names a value that the mission {held.scope} was started with; "
-            f"give the value, or {Handle(handle.field)} for the vault's own"
-        )
-
-
-def _as_text(name: str, value: object) -> str:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return str(value)
-    raise UsageError(f"{name} is a personal field: give its value as text, or its handle")

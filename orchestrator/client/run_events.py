@@ -121,7 +121,7 @@ class RunEvents:
 
     @property
     def last(self) -> Any:
-        """Return the last state; None before the first."""
+        """The last state; None before the first."""
         return self._before
 
     async def of(self, events: Sequence[HistoryEvent]) -> list[PlacedEvent]:
@@ -131,9 +131,17 @@ class RunEvents:
             EventsUnreadable: this release's code cannot replay the history.
         """
         found: list[PlacedEvent] = []
-        reset = reset_in(events)
+        # The last event by which the run continues from the middle of another one.
+        reset = next((one for one in reversed(events) if _is_reset(one)), None)
         if not self._is_begun:
-            self._before = await self._state_before(events)
+            if (before := _continued(events)) and self._history is not None:
+                earlier = await self._history(before)
+                if self._kind.read is not None:
+                    self._before = await self._replays.last_state(
+                        self.workflow_id, earlier, self._kind.read
+                    )
+                elif states := await self._states(earlier):
+                    self._before = states[-1].state
             self._is_begun = True
         if any(task > self._task for task in task_ends(events)):
             for task, at, now in await self._states(events, after=self._task):
@@ -144,23 +152,16 @@ class RunEvents:
                     self._before = now
                     continue
                 found += self._reopened(reset)
-                changes = self._kind.changes(self._before, now, self._at(at))
-                found += self._new(task, at, changes)
+                found += self._new(task, at, self._kind.changes(self._before, now, self._at(at)))
                 self._before = now
             self._task = max(self._task, *task_ends(events))
         found += self._reopened(reset)
-        return [*found, *self._end(events)]
-
-    async def _state_before(self, events: Sequence[HistoryEvent]) -> Any:
-        """Return the last state of the run that this one continues; None without one."""
-        before = _continued(events)
-        if not before or self._history is None:
-            return None
-        events = await self._history(before)
-        if self._kind.read is not None:
-            return await self._replays.last_state(self.workflow_id, events, self._kind.read)
-        states = await self._states(events)
-        return states[-1].state if states else None
+        last = end_of(events)
+        if last is not None and last.event_type != CONTINUED:
+            at = last.event_time.ToDatetime(tzinfo=UTC)
+            stopped = self._kind.stopped(self._before, self._at(at))  # from outside
+            found += self._new(last.event_id, at, stopped)
+        return found
 
     async def _states(self, events: Sequence[HistoryEvent], *, after: int = 0) -> list[SeenState]:
         if self._kind.read is None:
@@ -173,53 +174,32 @@ class RunEvents:
         return Where(mission_id=self._mission_id, leg_id="", at=moment)
 
     def _new(self, task: int, at: datetime, changes: Iterator[Event]) -> Iterator[PlacedEvent]:
-        numbered = (self._numbered(task, at, event) for event in changes)
-        return (one for one in numbered if one is not None)
-
-    def _numbered(self, task: int, at: datetime, event: Event) -> PlacedEvent | None:
-        """Return an event with its position; None if it was returned before."""
-        if task != self._counted:
-            self._counted, self._count = task, 0
-        self._count += 1
-        place = HistoryPlace(self._given.run_id, task, self._count)
-        if (task, self._count) <= (self._given.task, self._given.number):
-            return None
-        self._given = place
-        return PlacedEvent(at, self.workflow_id, place, event)
+        """Yield the events that were not returned before, with their positions."""
+        for event in changes:
+            if task != self._counted:
+                self._counted, self._count = task, 0
+            self._count += 1
+            if (task, self._count) > (self._given.task, self._given.number):
+                self._given = HistoryPlace(self._given.run_id, task, self._count)
+                yield PlacedEvent(at, self.workflow_id, self._given, event)
 
     def _reopened(self, reset: HistoryEvent | None) -> Iterator[PlacedEvent]:
         """Yield the waits that a reset has reopened, because their ends were already returned."""
-        before = self._before
         if reset is None or self._is_reopened:
-            return iter(())
+            return
         self._is_reopened = True
-        closed = None if before is None else self._kind.closed(before)
-        if closed is None:
-            return iter(())
-        at = reset.event_time.ToDatetime(tzinfo=UTC)
-        return self._new(reset.event_id, at, self._kind.changes(closed, before, self._at(at)))
-
-    def _end(self, events: Sequence[HistoryEvent]) -> Iterator[PlacedEvent]:
-        """Return the events of a run that was stopped from outside."""
-        last = end_of(events)
-        if last is None or last.event_type == CONTINUED:
-            return iter(())
-        at = last.event_time.ToDatetime(tzinfo=UTC)
-        return self._new(last.event_id, at, self._kind.stopped(self._before, self._at(at)))
+        closed = None if self._before is None else self._kind.closed(self._before)
+        if closed is not None:
+            at = reset.event_time.ToDatetime(tzinfo=UTC)
+            changes = self._kind.changes(closed, self._before, self._at(at))
+            yield from self._new(reset.event_id, at, changes)
 
 
 def _continued(events: Sequence[HistoryEvent]) -> str:
     return events[0].workflow_execution_started_event_attributes.continued_execution_run_id
 
 
-def reset_in(events: Sequence[HistoryEvent]) -> HistoryEvent | None:
-    """Return the last event by which a run continues from the middle of another one."""
-    return next((event for event in reversed(events) if _is_reset(event)), None)
-
-
 def _is_reset(event: HistoryEvent) -> bool:
-    if event.event_type != EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-        return False
     cause = event.workflow_task_failed_event_attributes.cause
     return cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 

@@ -50,19 +50,6 @@ async def saga_waits(
     return [one for one in found if one.task > after]
 
 
-async def _memo_waits(
-    converter: DataConverter, event: HistoryEvent
-) -> dict[str, LegWaiting | None]:
-    """Return the waits that an event has written into the memo; None: one is over."""
-    begun = event.workflow_execution_started_event_attributes.memo
-    changed = event.workflow_properties_modified_event_attributes.upserted_memo
-    memo = {**begun.fields, **changed.fields}
-    fields = {key: one for key, one in memo.items() if key.startswith(names.WAITS_MEMO)}
-    kinds: list[type] = [LegWaiting] * len(fields)
-    found = await converter.decode(list(fields.values()), kinds) if fields else []
-    return dict(zip(fields, found, strict=True))
-
-
 class _Reading:
     """The waits up to one event."""
 
@@ -76,14 +63,23 @@ class _Reading:
         """Apply an event."""
         if event.HasField("workflow_execution_update_accepted_event_attributes"):
             await self._accept(event)
-        elif event.HasField("workflow_execution_update_completed_event_attributes"):
+            return
+        if event.HasField("workflow_execution_update_completed_event_attributes"):
             completed = event.workflow_execution_update_completed_event_attributes
             taken = self._accepted.pop(completed.accepted_event_id, {})
             if completed.outcome.HasField("success"):
                 self.state = self.state.model_copy(update=taken)
-        elif written := await _memo_waits(self._converter, event):
+            return
+        # The waits that an event has written into the memo.
+        begun = event.workflow_execution_started_event_attributes.memo
+        changed = event.workflow_properties_modified_event_attributes.upserted_memo
+        memo = {**begun.fields, **changed.fields}
+        fields = {key: one for key, one in memo.items() if key.startswith(names.WAITS_MEMO)}
+        if fields:
+            kinds: list[type] = [LegWaiting] * len(fields)
+            written = await self._converter.decode(list(fields.values()), kinds)
             waits = dict(self.state.waits)
-            for key, one in written.items():
+            for key, one in zip(fields, written, strict=True):
                 waits.pop(name := key.removeprefix(names.WAITS_MEMO), None)
                 if isinstance(one, LegWaiting):
                     waits[name] = one

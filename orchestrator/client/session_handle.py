@@ -31,7 +31,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from orchestrator.adapters.temporal.search_attributes import REQUESTER, searchable
 from orchestrator.client.connection import Connection, check_size, until_answered
 from orchestrator.core import command_lines, errors
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import Record
 from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages import names
 from orchestrator.messages.mission import MISSION_ID_PATTERN
@@ -111,7 +111,17 @@ class SessionHandle:
                 to another call.
             NoWorker: no worker is there.
         """
-        wanted = _wanted(tool, dict(arguments or {}), reason, key or secrets.token_hex(8))
+        try:
+            wanted = WantedCall(
+                tool=tool,
+                arguments=dict(arguments or {}),
+                reason=reason,
+                key=key or secrets.token_hex(8),
+            )
+        except ValidationError as invalid:
+            first = invalid.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise errors.UsageError(f"this call cannot be begun: {place}: {first['msg']}") from None
         return await self._send(names.BEGIN_UPDATE, wanted, str)
 
     async def outcome(self, call_id: str) -> JsonValue:
@@ -206,7 +216,8 @@ class SessionHandle:
             ToolCallFailed: the outcome of a call is unknown, and all calls were rolled back.
             SessionError: calls are under way, or the session was rolled back before.
         """
-        result = await self._end_with(EndSession(how="complete"))
+        await self.ask_to_end(EndSession(how="complete"))
+        result = await self.result()
         if result.status == "completed":
             return result
         doubted = next((one for one in result.calls if one.outcome == "unknown"), None)
@@ -224,7 +235,8 @@ class SessionHandle:
         Raises:
             SessionError: the session was completed before.
         """
-        result = await self._end_with(EndSession(how="rollback", reason=reason))
+        await self.ask_to_end(EndSession(how="rollback", reason=reason))
+        result = await self.result()
         if result.status != "rolled_back":
             raise self._error("SessionOver", "it was completed, and what it made stands")
         return result
@@ -261,10 +273,6 @@ class SessionHandle:
         except errors.SessionError as over:
             if over.code != "SessionOver":
                 raise
-
-    async def _end_with(self, end: EndSession) -> SessionResult:
-        await self.ask_to_end(end)
-        return await self.result()
 
     # -- updates ----------------------------------------------------------------------------------
 
@@ -334,11 +342,32 @@ async def start_session(
     await check_size(connection.temporal, terms, what="the session's terms")
     await connection.await_poller()
     handle = SessionHandle(connection, made)
+    attributes: list[SearchAttributePair[Any]] = []
+    if searchable(terms.requester):
+        attributes.append(SearchAttributePair(REQUESTER, terms.requester))
     try:
         with connection.explaining():
-            await _start(connection, made, terms)
+            await connection.temporal.start_workflow(
+                names.SESSION_WORKFLOW,
+                terms,
+                id=made,
+                task_queue=connection.task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                memo={names.TERMS_MEMO: terms.digest},
+                search_attributes=TypedSearchAttributes(attributes),
+                static_summary=markdown_summary(
+                    f"a session of {terms.requester}" if attributes else "a session"
+                ),
+            )
     except WorkflowAlreadyStartedError:
-        await _check_same(handle, terms)
+        there = await handle.described()
+        if there.status is not WorkflowExecutionStatus.RUNNING:
+            over = "it is over; choose another session id"
+            raise errors.SessionError(made, over, code="SessionOver") from None
+        if await there.memo_value(names.TERMS_MEMO, None) != terms.digest:
+            taken = "it exists, with other terms; choose another session id"
+            raise errors.SessionError(made, taken, code="SessionTaken") from None
     try:
         await connection.taken_up(made, within=_TAKEN_UP)
     except errors.NoAnswer:
@@ -347,47 +376,3 @@ async def start_session(
             raise why from None
         raise
     return handle
-
-
-async def _start(connection: Connection, session_id: str, terms: SessionTerms) -> None:
-    attributes: list[SearchAttributePair[Any]] = []
-    if searchable(terms.requester):
-        attributes.append(SearchAttributePair(REQUESTER, terms.requester))
-    await connection.temporal.start_workflow(
-        names.SESSION_WORKFLOW,
-        terms,
-        id=session_id,
-        task_queue=connection.task_queue,
-        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-        memo={names.TERMS_MEMO: terms.digest},
-        search_attributes=TypedSearchAttributes(attributes),
-        static_summary=markdown_summary(
-            f"a session of {terms.requester}" if attributes else "a session"
-        ),
-    )
-
-
-async def _check_same(handle: SessionHandle, terms: SessionTerms) -> None:
-    """Refuse the id of a session that is over, or that has other terms.
-
-    Raises:
-        SessionError: as SessionOver or SessionTaken.
-    """
-    there = await handle.described()
-    if there.status is not WorkflowExecutionStatus.RUNNING:
-        why, code = "it is over; choose another session id", "SessionOver"
-    elif await there.memo_value(names.TERMS_MEMO, None) != terms.digest:
-        why, code = "it exists, with other terms; choose another session id", "SessionTaken"
-    else:
-        return
-    raise errors.SessionError(handle.session_id, why, code=code)
-
-
-def _wanted(tool: str, arguments: JsonObject, reason: str, key: str) -> WantedCall:
-    try:
-        return WantedCall(tool=tool, arguments=arguments, reason=reason, key=key)
-    except ValidationError as invalid:
-        first = invalid.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise errors.UsageError(f"this call cannot be begun: {place}: {first['msg']}") from None
