@@ -57,11 +57,7 @@ class CallProgress(Record):
 async def call_progress(
     connection: Connection, mission: WorkflowExecutionDescription
 ) -> tuple[CallProgress, ...]:
-    """Return the progress of a mission's calls, and of its rollback's.
-
-    Raises:
-        ServiceUnavailable: the server does not answer.
-    """
+    """Return the progress of a mission's calls, and of its rollback's."""
     found = await _of_run(connection, mission)
     is_running = mission.status is WorkflowExecutionStatus.RUNNING
     if is_running and mission.typed_search_attributes.get(STATUS) != MissionStatus.ROLLING_BACK:

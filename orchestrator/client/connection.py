@@ -147,20 +147,12 @@ class Connection:
             return await absence(self.temporal, task_queue, pinned_to, kind=kind)
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
-        """Return the server's description of a workflow.
-
-        Raises:
-            MissionNotFound: there is no such workflow.
-        """
+        """Return the server's description of a workflow, or raise MissionNotFound."""
         with self.explaining(workflow_id):
             return await self.temporal.get_workflow_handle(workflow_id).describe()
 
     async def mission(self, mission_id: str) -> WorkflowExecutionDescription:
-        """Return the server's description of a mission.
-
-        Raises:
-            MissionNotFound: there is no such mission, or the id is that of another workflow.
-        """
+        """Return the description of a mission; raise MissionNotFound for any other workflow."""
         found = await self.describe(mission_id)
         if found.workflow_type != names.MISSION_WORKFLOW:
             raise errors.MissionNotFound(mission_id)
@@ -178,14 +170,8 @@ class Connection:
     ) -> T:
         """Send an update and wait for its result; a refusal is raised as our own error.
 
-        Args:
-            workflow_id: the workflow that handles it.
-            name: the name of the update.
-            message: its argument.
-            kind: the type of its result.
-            about: the id that the caller named, which errors name too.
-            update_id: the id under which the caller sends it again if nobody answers; the server
-                takes an id once. None: a new one.
+        Errors name `about`, the id that the caller named. The server takes an `update_id` once: by
+        it, the caller may send the update again if nobody answers.
 
         Raises:
             NoWorker: as NothingSent: no worker is there to handle the update.
@@ -333,12 +319,7 @@ async def _sent_until_taken(send: Callable[[], Awaitable[T]]) -> T:
 async def until_answered(ask: Callable[[], Awaitable[T]], *, notify: Notify | None = None) -> T:
     """Retry a call while no worker or no server answers, as both are soon replaced.
 
-    Args:
-        ask: the call.
-        notify: called with each reason; if given, retries never end.
-
-    Raises:
-        NoWorker, ServerUnreachable: none answered for minutes.
+    Without `notify`, which is called with each reason, the last reason is raised after minutes.
     """
     deadline = asyncio.get_running_loop().time() + _ABSENCE_S
     while True:
@@ -386,15 +367,11 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
 async def check_size(temporal: Client, message: Record, *, what: str) -> None:
     """Refuse a message that its workflow or a store could not take, which would block it for good.
 
-    Args:
-        temporal: the client whose data converter would encode the message.
-        message: the message.
-        what: the name of the message in errors.
+    `what` is its name in errors.
 
     Raises:
-        UsageError: the message is too large; nothing was sent.
-        UsageError: the message is nested too deep, or holds half a character, the character NUL or
-            too large a number.
+        UsageError: the message is too large, is nested too deep, or holds half a character, the
+            character NUL or too large a number.
     """
     try:
         encoded = message.model_dump_json()
@@ -421,12 +398,7 @@ async def check_size(temporal: Client, message: Record, *, what: str) -> None:
 
 
 async def check_request(temporal: Client, request: MissionRequest) -> None:
-    """Refuse a mission whose request is too large, before any of its values is stored.
-
-    Raises:
-        UsageError: the request is too large, has too many inputs, or holds values that no message
-            can.
-    """
+    """Refuse a mission whose request is too large, before any of its values is stored."""
     if len(request.inputs) > MOST_INPUTS:
         raise errors.UsageError(
             f"the mission has {len(request.inputs):,} inputs, and at most {MOST_INPUTS:,} are "

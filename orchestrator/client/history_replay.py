@@ -75,11 +75,9 @@ class Replays:
     def __init__(
         self, client: Client, workflows: Callable[[], Sequence[type]] | None = None
     ) -> None:
-        """Take the client that reads histories.
+        """Take the client, whose converter decodes payloads, and the workflow classes.
 
-        Args:
-            client: its data converter decodes payloads.
-            workflows: returns the workflow classes; None: all classes of this release.
+        Without them, all classes of this release are used.
         """
         self._client = client
         self._workflows = workflows
@@ -95,11 +93,8 @@ class Replays:
     async def once(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
         """Return what a read returns, from memory if the same was read lately.
 
-        Those who read the same at the same time share one read, as do all who have one page open.
-
-        Args:
-            key: the run, the length of its history, and the kind of state: they determine it.
-            read: reads it.
+        Those who read the same at the same time share one read, as do all who have a page open. The
+        key is the run, the length of its history, and the kind of state: they determine it.
         """
         found = self._recent.pop(key, None)
         if found is None or (found.done() and (found.cancelled() or found.exception())):
@@ -144,12 +139,7 @@ class Replays:
     async def last_state(
         self, workflow_id: str, events: Sequence[HistoryEvent], read: Read
     ) -> Any | None:
-        """Return the state after the last completed task; None before the first.
-
-        Raises:
-            EventsUnreadable: this release's code cannot have made the history.
-            OrchestratorError: the client's codec cannot open a payload.
-        """
+        """Return the state after the last completed task; None before the first."""
         ends = task_ends(events)
         if not ends:
             return None

@@ -52,14 +52,7 @@ async def mission_as_arazzo(
 
 
 async def mission_calls(connection: Connection, mission_id: str) -> list[MadeCall]:
-    """Return the calls of a mission that succeeded, in the order of their answers.
-
-    Cancellations are left out.
-
-    Raises:
-        MissionNotFound: the server does not know the mission.
-        PayloadLocked: its history is encrypted with a key that is not here.
-    """
+    """Return the calls that succeeded, in the order of their answers, without cancellations."""
     client = connection.temporal
     made: dict[str, tuple[datetime, MadeCall]] = {}
     with connection.explaining(mission_id):

@@ -357,14 +357,7 @@ class MissionClient:
         approver: str,
         again: SameAgain | None = None,
     ) -> DecisionReceipt:
-        """Approve the card with this digest.
-
-        Args:
-            confirmation_id: of the card.
-            digest: of the card that was read.
-            approver: the person who approves.
-            again: a rule for later calls of the same mission; None: for this call only.
-        """
+        """Approve the card with this digest, and with `again` later calls of its mission too."""
         return await self.decide(
             Approve(confirmation_id=confirmation_id, digest=digest, approver=approver, again=again)
         )

@@ -241,13 +241,7 @@ class _HistoryReader:
         return self._making.last
 
     async def read(self) -> list[PlacedEvent]:
-        """Return the workflow's new events on the server.
-
-        Raises:
-            ServerUnreachable: the server does not answer.
-            MissionNotFound: the server does not have the run, or no longer.
-            EventsUnreadable: this release cannot replay the history.
-        """
+        """Return the workflow's new events on the server."""
         found: list[PlacedEvent] = []
         while True:
             try:
@@ -297,11 +291,7 @@ class _HistoryReader:
         return True
 
     async def more(self) -> None:
-        """Wait until the history has grown.
-
-        Raises:
-            ServerUnreachable: the server does not answer.
-        """
+        """Wait until the history has grown."""
         with self._explaining():
             await self._history.grow(len(self._events))
 

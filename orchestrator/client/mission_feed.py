@@ -48,14 +48,8 @@ async def mission_feed(
 ) -> AsyncGenerator[AnyEvent, None]:
     """Yield cards, decisions and questions of all missions, sagas and sessions after a cursor.
 
-    Args:
-        connection: of the server.
-        after: the cursor; None: workflows that run, from their beginning.
-        follow: False: end when all that there is has been read.
-        notify: called with the reason while the server is unavailable.
-        swept: called after each sweep, when its events have been taken, with a cursor that passes
-            over the time since the last event.
-        task_queue: of the workflows; empty for those of every queue in the namespace.
+    See `MissionClient.events`. Without `task_queue`, workflows of every queue in the namespace
+    count.
 
     Raises:
         ServerUnreachable: the server was unavailable for minutes, and `notify` was not given.

@@ -22,7 +22,6 @@ from orchestrator.client.waits import (
     send_answer,
     send_decision,
     waits_in,
-    waits_of,
 )
 from orchestrator.confirmation.models import (
     Amend,
@@ -130,7 +129,7 @@ class MissionHandle:
 
     async def waiting(self) -> Waiting:
         """Return the cards, questions and pauses of the plan and the legs."""
-        return await waits_of(self._connection, self.mission_id)
+        return await waits_in(await self._connection.mission(self.mission_id))
 
     async def obstacle(self) -> errors.ServiceUnavailable | None:
         """Return why the mission cannot continue: no worker, or failing tasks; None if it can."""

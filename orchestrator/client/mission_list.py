@@ -94,11 +94,7 @@ class Family:
 
 
 def check_status(status: str | None) -> None:
-    """Refuse a filter that is no status.
-
-    Raises:
-        UsageError: there is no such status.
-    """
+    """Refuse a filter that is no status."""
     if status is not None and status not in STATUSES:
         raise UsageError(f"{status!r} is no status of a mission; use one of: {', '.join(STATUSES)}")
 
@@ -143,10 +139,7 @@ async def missions_named(
 ) -> list[WorkflowExecution]:
     """Return the missions of these ids that the server knows, in the order of its lists.
 
-    Args:
-        connection: the connection.
-        ids: of missions.
-        also: a further condition, as ` AND ...`.
+    `also` is a further condition, as ` AND ...`.
     """
     listed = ", ".join(f"'{one}'" for one in _plain(ids))
     if not listed:
@@ -160,11 +153,7 @@ async def missions_named(
 
 
 async def known_mission(connection: Connection, mission_id: str, *, why: str) -> KnownMission:
-    """Return the server's facts about a mission.
-
-    Raises:
-        MissionNotFound: there is no such mission.
-    """
+    """Return the server's facts about a mission."""
     mission = await connection.mission(mission_id)
     shown = mission.typed_search_attributes.get(AGENT) or ()
     (summary,) = await summaries(connection, [mission])

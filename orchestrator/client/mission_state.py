@@ -39,11 +39,6 @@ async def read_mission(
 ) -> MissionResult:
     """Return the current result document, with the effects of the mission's rollback.
 
-    Args:
-        connection: the connection.
-        mission_id: the mission.
-        mission: its description, if the caller has it.
-
     Raises:
         MissionNotFound: there is no such mission.
         EventsUnreadable: this release cannot replay its history.
@@ -70,11 +65,7 @@ async def read_accepted(connection: Connection, mission_id: str) -> AcceptedMiss
 
 
 async def find_report(connection: Connection, mission_id: str) -> RollbackReport | None:
-    """Return the state of the mission's rollback; None when it has no rollback of its own.
-
-    Raises:
-        EventsUnreadable: this release cannot replay its history.
-    """
+    """Return the state of the mission's rollback; None when it has no rollback of its own."""
     with connection.explaining(mission_id):
         rollback = await begun_rollback(connection.temporal, mission_id)
     if rollback is None:
@@ -88,11 +79,7 @@ async def find_report(connection: Connection, mission_id: str) -> RollbackReport
 
 
 async def read_report(connection: Connection, mission_id: str) -> RollbackReport:
-    """Return the state of a mission's rollback.
-
-    Raises:
-        UsageError: nothing of the mission was rolled back, or there is no such mission.
-    """
+    """Return the state of a mission's rollback; refuse a mission without one."""
     report = await find_report(connection, mission_id)
     if report is None:
         raise UsageError(

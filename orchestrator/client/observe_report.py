@@ -117,13 +117,7 @@ class ObservedCalls:
 async def observe_report(
     connection: Connection, settings: Settings, *, since: datetime
 ) -> ObserveReport:
-    """Read the observed workflows that began since a time, the newest first.
-
-    Args:
-        connection: to the server.
-        settings: name the documents, the store of earlier ones, and the operator's policy.
-        since: the earliest start.
-    """
+    """Read the observed workflows that began since a time, the newest first."""
     runs: list[ObservedCalls] = []
     unread: list[str] = []
     query = f"{names.MODE_ATTRIBUTE} = 'observed' AND StartTime >= '{since.isoformat()}'"

@@ -53,13 +53,8 @@ async def absence(
 ) -> NoWorker | None:
     """Return why nobody would take tasks of a queue; None when a worker polls it.
 
-    A worker that has just died still counts for a while.
-
-    Args:
-        temporal: the server.
-        task_queue: the name of the queue.
-        pinned_to: the build that the workflow stays with; None: the current one.
-        kind: workflow or activity tasks.
+    A worker that has just died still counts for a while. A workflow that stays with a build is
+    `pinned_to` it; others take the current one.
     """
     answer = await temporal.workflow_service.describe_task_queue(
         DescribeTaskQueueRequest(

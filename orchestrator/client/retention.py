@@ -90,15 +90,8 @@ async def remove_expired(
     """Remove the personal values of missions that have been over for longer than `retention`.
 
     A value of the vault owner is removed that long after another replaced it, unless a mission or a
-    saga from before that, or its rollback, is still open.
-
-    Args:
-        client: of the server.
-        vault: with the values.
-        retention: how long they stay after the end.
-        now: the current time.
-        workflow_of: returns the workflow of a saga.
-        sagas: returns the workflows of unfinished sagas.
+    saga from before that, or its rollback, is still open; `sagas` returns the workflows of
+    unfinished sagas.
     """
     held = await asyncio.to_thread(vault.contents)
     kept = {
@@ -127,11 +120,7 @@ async def purge_mission(
 ) -> tuple[str, ...]:
     """Remove the personal values that a mission brought, and its observations, which may hold them.
 
-    Returns:
-        The names of the fields of which it brought values.
-
-    Raises:
-        UsageError: the values may still be needed, and `force` is False.
+    Return the names of the fields. See `MissionClient.purge_personal`.
     """
     end = await end_of(client, mission_id, await asyncio.to_thread(workflow_of, mission_id))
     if end.needed and not force:
@@ -221,24 +210,16 @@ async def remove_catalogs(
     """Remove the catalogs with no mission on the server; return their digests."""
     removed = []
     for digest in await asyncio.to_thread(catalogs.unused_since, now - UNUSED_FOR):
-        if await _has_missions(client, catalogs, digest):
-            continue
-        remove = partial(catalogs.remove, digest, unless_used_since=now - UNUSED_FOR)
-        if await asyncio.to_thread(remove):
-            removed.append(digest)
+        # A mission that is over can still be rolled back while the server knows it.
+        while (oldest := await asyncio.to_thread(catalogs.oldest_mission_on, digest)) is not None:
+            mission_id, _ = oldest
+            if await described(client.get_workflow_handle(mission_id)) is not None:
+                break
+            if await begun_rollback(client, mission_id) is not None:
+                break
+            await asyncio.to_thread(catalogs.unpin, digest, mission_id)
+        else:
+            remove = partial(catalogs.remove, digest, unless_used_since=now - UNUSED_FOR)
+            if await asyncio.to_thread(remove):
+                removed.append(digest)
     return tuple(removed)
-
-
-async def _has_missions(client: Client, catalogs: "SqlCatalogs", digest: str) -> bool:
-    """Return True if the server knows a mission on a catalog; other catalogs are unpinned.
-
-    A mission that is over can still be rolled back while the server knows it.
-    """
-    while (oldest := await asyncio.to_thread(catalogs.oldest_mission_on, digest)) is not None:
-        mission_id, _ = oldest
-        if await described(client.get_workflow_handle(mission_id)) is not None:
-            return True
-        if await begun_rollback(client, mission_id) is not None:
-            return True
-        await asyncio.to_thread(catalogs.unpin, digest, mission_id)
-    return False

@@ -95,14 +95,9 @@ class RunEvents:
         *,
         history: History | None = None,
     ) -> None:
-        """Take the run.
+        """Take the run, and the position of the last event that was returned.
 
-        Args:
-            replays: reads states.
-            workflow_id: the id of the workflow.
-            kind: its workflow type.
-            after: the run, and the position of the last event that was returned.
-            history: returns the history of the run that this one continues, if it is retained.
+        `history` returns the history of the run that this one continues, if it is retained.
         """
         self._replays = replays
         self._history = history
@@ -125,11 +120,7 @@ class RunEvents:
         return self._before
 
     async def of(self, events: Sequence[HistoryEvent]) -> list[PlacedEvent]:
-        """Return the events of this history that were not returned before.
-
-        Raises:
-            EventsUnreadable: this release's code cannot replay the history.
-        """
+        """Return the events of this history that were not returned before."""
         found: list[PlacedEvent] = []
         # The last event by which the run continues from the middle of another one.
         reset = next((one for one in reversed(events) if _is_reset(one)), None)

@@ -71,16 +71,7 @@ async def list_sagas(connection: Connection, *, limit: int) -> list[MissionSumma
 
 
 async def saga_account(connection: Connection, grants: GrantBook, named: str) -> SagaAccount:
-    """Return the account of a session by its id, or of a saga.
-
-    Args:
-        connection: the connection.
-        grants: the store's record of what its calls left.
-        named: the id of a session or of a saga.
-
-    Raises:
-        MissionNotFound: there is no such session or saga.
-    """
+    """Return the account of a session by its id, or of a saga. See `MissionClient.saga`."""
     session = SessionHandle(connection, named)
     saga_id = named
     found: WorkflowExecution | None = None

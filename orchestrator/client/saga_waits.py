@@ -28,13 +28,7 @@ async def saga_waits(
 ) -> list[SeenState]:
     """Return the waits after each task that changed them, without equal neighbours.
 
-    Args:
-        converter: decodes the payloads.
-        events: the events of one run, from the first.
-        after: the task after which states are wanted.
-
-    Raises:
-        OrchestratorError: the converter's codec cannot open a payload.
+    `events` are those of one run, from the first; states are wanted `after` a task.
     """
     ends = {place: task for task, place in task_ends(events).items()}
     started = {one.event_id: one.event_time for one in events if one.event_type == _STARTED}

@@ -143,11 +143,7 @@ class SessionHandle:
         raise ToolCallFailed(call.tool, call.outcome, call.reason, hint=call.hint, body=call.body)
 
     async def look(self, call_id: str) -> SessionCall:
-        """Return a call as it is now; its outcome is empty while it is under way.
-
-        Raises:
-            SessionError: as for `outcome`.
-        """
+        """Return a call as it is now; its outcome is empty while it is under way."""
         try:
             return await self._send(names.OUTCOME_UPDATE, CallQuery(call_id=call_id), SessionCall)
         except errors.SessionError as over:
@@ -159,11 +155,7 @@ class SessionHandle:
         raise self._error("CallUnknown", f"it has no call {call_id!r}; give an id of `begin`")
 
     async def settled(self, call_id: str, *, within: timedelta) -> SessionCall:
-        """Return a call when it has an outcome, or as it is when a time is over.
-
-        Raises:
-            SessionError: as for `outcome`.
-        """
+        """Return a call when it has an outcome, or as it is when a time is over."""
         call = await self.look(call_id)
         if call.outcome or not within:
             return call
@@ -263,11 +255,7 @@ class SessionHandle:
         return result
 
     async def ask_to_end(self, end: EndSession) -> None:
-        """Ask the session to end; one that ends already, or has ended, is left as it is.
-
-        Raises:
-            SessionError: it is unknown, or calls are under way.
-        """
+        """Ask the session to end; one that ends already, or has ended, is left as it is."""
         try:
             await self._send(names.END_UPDATE, end, str)
         except errors.SessionError as over:
@@ -308,11 +296,7 @@ class SessionHandle:
         return names.saga_id(names.SESSION_SAGA, self.session_id, info.first_run_id)
 
     async def described(self) -> WorkflowExecutionDescription:
-        """Return the server's description of the session.
-
-        Raises:
-            SessionError: it is unknown.
-        """
+        """Return the server's description of the session, or raise SessionError."""
         found: WorkflowExecutionDescription | None
         try:
             found = await self._connection.describe(self.session_id)

@@ -41,7 +41,7 @@ from orchestrator.messages.mission import (
     MissionStatus,
     request_digest,
 )
-from orchestrator.messages.mission_policy import MissionPolicy, check_new, check_not_widened
+from orchestrator.messages.mission_policy import check_new, check_not_widened
 from orchestrator.planning.models import input_names_of
 from orchestrator.settings import Settings, load_policy
 
@@ -95,19 +95,15 @@ class Starter:
         """Start a mission; on return, it is on the server. See `MissionClient.start`."""
         request, brought = await self.completed(request)
         async with self._kept(request, brought):
-            queued = await self._begin(request)
+            is_running = await self._enqueue(request)
+        queued = ""
+        if is_running:
+            try:
+                await self._connection.await_poller()
+                await self._connection.taken_up(_id_of(request), within=PICK_UP)
+            except errors.NoWorker as absence:
+                queued = str(absence)
         return Started(_id_of(request), brought.undeclared, queued)
-
-    async def _begin(self, request: MissionRequest) -> str:
-        """Start a mission; return why no worker has started it yet, or '' when one has."""
-        if not await self._enqueue(request):
-            return ""
-        try:
-            await self._connection.await_poller()
-            await self._connection.taken_up(_id_of(request), within=PICK_UP)
-        except errors.NoWorker as absence:
-            return str(absence)
-        return ""
 
     @contextlib.asynccontextmanager
     async def _kept(self, request: MissionRequest, brought: BroughtInputs) -> AsyncIterator[None]:
@@ -129,11 +125,7 @@ class Starter:
             raise
 
     async def _enqueue(self, request: MissionRequest) -> bool:
-        """Start a mission without a worker; return True if it runs, and False if it is over.
-
-        Raises:
-            MissionIdTaken: another request has the id.
-        """
+        """Start a mission without a worker; return True if it runs, and False if it is over."""
         start = {**mission_start(request), "task_queue": self._settings.task_queue}
         try:
             with self._connection.explaining():
@@ -145,31 +137,24 @@ class Starter:
                 )
             return True
         except WorkflowAlreadyStartedError:
-            return await self._check_same(request)
+            mission_id, digest = _id_of(request), request_digest(request)
+            there = await self._connection.describe(mission_id)
+            if await there.memo_value(_DIGEST_MEMO, None) != digest:
+                raise errors.MissionIdTaken(
+                    f"a mission {mission_id!r} exists, with another goal, other inputs, another "
+                    "budget or another requester; choose another id"
+                ) from None
+            return there.status is WorkflowExecutionStatus.RUNNING
         except errors.NoAnswer as late:  # no worker was involved, so the server is the cause
             host = self._connection.temporal.service_client.config.target_host
             raise errors.ServerUnreachable(host) from late
-
-    async def _check_same(self, request: MissionRequest) -> bool:
-        """Refuse an id that belongs to another request; return True if the mission still runs."""
-        mission_id, digest = _id_of(request), request_digest(request)
-        there = await self._connection.describe(mission_id)
-        if await there.memo_value(_DIGEST_MEMO, None) != digest:
-            raise errors.MissionIdTaken(
-                f"a mission {mission_id!r} exists, with another goal, other inputs, another budget "
-                "or another requester; choose another id"
-            )
-        return there.status is WorkflowExecutionStatus.RUNNING
 
     async def completed(
         self, request: MissionRequest, *, pins: bool = True
     ) -> tuple[MissionRequest, BroughtInputs]:
         """Return the request as it may enter history, with an id; nothing is stored yet.
 
-        Args:
-            request: as it was given.
-            pins: make handles that name the mission's own values, which resolve once these are
-                stored.
+        With `pins`, handles name the mission's own values, which resolve once these are stored.
         """
         check_new(request.goal, request.policy)
         check_currencies(request)
@@ -181,46 +166,32 @@ class Starter:
         mission_id = request.mission_id or new_mission_id(
             request.goal, names_goal=not self._settings.encrypts
         )
-        policy = self._policy_of(request)
+        policy = request.policy
+        of_settings = load_policy(self._settings.mission_policy)
+        if of_settings is not None:
+            if "policy" in request.model_fields_set:
+                # The worker checks it again, against its own settings.
+                check_not_widened(policy, of_settings)
+            else:
+                policy = of_settings
         check_currencies(policy)
-        brought = await asyncio.to_thread(self._separated, request, mission_id, pins=pins)
+        brought = BroughtInputs({}, {}, ())
+        if request.inputs:
+            brought = await asyncio.to_thread(
+                lambda: separate_personal(
+                    request.inputs,
+                    self._catalog(),
+                    open_vault(self._settings),
+                    mission_id=mission_id,
+                    pins=pins,
+                )
+            )
         if request.workflow is not None:
             declared = input_names_of(request.workflow)
             left = tuple(name for name in brought.undeclared if name not in declared)
             brought = replace(brought, undeclared=left)
-        completed = request.model_copy(
-            update={
-                "policy": policy,
-                "inputs": brought.inputs,
-                "mission_id": mission_id,
-            }
-        )
-        return completed, brought
-
-    def _policy_of(self, request: MissionRequest) -> MissionPolicy:
-        """Return the request's own policy, or that of the settings if it has none.
-
-        The request's policy may only tighten that of the settings. The worker checks it again,
-        against its own settings.
-
-        Raises:
-            UsageError: as PolicyWidened: its policy allows more than that of the settings.
-        """
-        of_settings = load_policy(self._settings.mission_policy)
-        if of_settings is None:
-            return request.policy
-        if "policy" not in request.model_fields_set:
-            return of_settings
-        check_not_widened(request.policy, of_settings)
-        return request.policy
-
-    def _separated(self, request: MissionRequest, mission_id: str, *, pins: bool) -> BroughtInputs:
-        if not request.inputs:
-            return BroughtInputs({}, {}, ())
-        vault = open_vault(self._settings)
-        return separate_personal(
-            request.inputs, self._catalog(), vault, mission_id=mission_id, pins=pins
-        )
+        update = {"policy": policy, "inputs": brought.inputs, "mission_id": mission_id}
+        return request.model_copy(update=update), brought
 
     def _catalog(self) -> "Catalog":
         """Return the catalog as its files are now; compile it if one has changed.
@@ -297,19 +268,14 @@ async def preview_plan(
                 await running.terminate("no worker has taken it up")
             raise
         except WorkflowFailureError as failure:
-            raise _plan_refusal(failure, connection.task_queue) from failure
+            cause: BaseException | None = failure.cause
+            while isinstance(cause, FailureError) and not isinstance(
+                cause, ApplicationError | WorkflowTimeout
+            ):
+                cause = cause.cause
+            if isinstance(cause, WorkflowTimeout):
+                waited = _LONGEST_PLAN.total_seconds()
+                raise no_answer(connection.task_queue, waited) from failure
+            why = cause.message if isinstance(cause, ApplicationError) else str(cause or failure)
+            raise errors.PlanError(why, code="PlanRefused") from failure
     return preview.model_copy(update={"undeclared_inputs": brought.undeclared})
-
-
-def _plan_refusal(failure: WorkflowFailureError, task_queue: str) -> errors.OrchestratorError:
-    """Return why there is no plan: the worker's refusal, or that no worker answered."""
-    cause: BaseException | None = failure.cause
-    while isinstance(cause, FailureError) and not isinstance(
-        cause, ApplicationError | WorkflowTimeout
-    ):
-        cause = cause.cause
-    if isinstance(cause, ApplicationError):
-        return errors.PlanError(cause.message, code="PlanRefused")
-    if isinstance(cause, WorkflowTimeout):
-        return no_answer(task_queue, _LONGEST_PLAN.total_seconds())
-    return errors.PlanError(str(cause or failure), code="PlanRefused")

@@ -32,11 +32,7 @@ def open_vault(settings: Settings) -> "SqlVault":
 
 
 def url_of_store(settings: Settings) -> str | None:
-    """Return the URL of the store, with its password; None: a file in the state directory.
-
-    Raises:
-        UsageError: the file that holds the URL cannot be read.
-    """
+    """Return the URL of the store, with its password; None: a file in the state directory."""
     if settings.store is not None:
         return settings.store.get_secret_value()
     if settings.store_file is None:
@@ -71,12 +67,7 @@ class KeptFile(ReceivedFile):
 
 
 async def mission_file(settings: Settings, mission_id: str, handle: str) -> KeptFile:
-    """Return a file of a mission by its handle, even if the server no longer knows the mission.
-
-    Raises:
-        UsageError: the mission has received no such file, or the file is no longer stored.
-        StateMissing: the store is unavailable.
-    """
+    """Return a file of a mission by its handle, even if the server no longer knows the mission."""
     from orchestrator.adapters.storage.sql_observations import MissionFiles
 
     async with store_of(settings) as store:

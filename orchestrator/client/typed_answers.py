@@ -98,11 +98,7 @@ def read_answer(
 def _read(
     field: QuestionField, schema: JsonObject, given: JsonValue, *, now: datetime
 ) -> JsonValue:
-    """Return the value of one field.
-
-    Raises:
-        ValueUnread: the text is no value of the field, or is ambiguous.
-    """
+    """Return the value of one field."""
     if is_handle(given) or not isinstance(given, str | int | float | bool):
         return given
     if not isinstance(given, str) and _fits(schema, given):

@@ -37,11 +37,7 @@ class WaitChange:
 async def wait_changes(
     connection: Connection, *, every_s: float = EVERY_S
 ) -> AsyncIterator[tuple[WaitChange, ...]]:
-    """Yield what changed between two looks, without end; the first look yields nothing.
-
-    Raises:
-        ServiceUnavailable: the server does not answer.
-    """
+    """Yield what changed between two looks, without end; the first look yields nothing."""
     before = await _look(connection, {})
     yield ()
     while True:
@@ -91,13 +87,7 @@ async def history_changes(
 ) -> AsyncGenerator[None, None]:
     """Yield when the history of a mission or of its rollback has grown, without end.
 
-    Args:
-        connection: the connection.
-        mission_id: the mission.
-        since: an event of the histories after this moment counts as a change.
-
-    Raises:
-        ServiceUnavailable: the server does not answer.
+    An event of the histories after the moment `since` counts as a change.
     """
     grown = asyncio.Event()
     tasks: set[asyncio.Future[Any]] = {

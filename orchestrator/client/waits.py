@@ -3,7 +3,7 @@
 Waits are read from the memos of missions. Decisions and answers go to the mission in their id.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -58,29 +58,13 @@ async def memo_waits(mission: WorkflowExecution) -> dict[str, LegWaiting]:
     return {key: one for key, one in found.items() if isinstance(one, LegWaiting)}
 
 
-async def waits_of(connection: Connection, mission_id: str) -> Waiting:
-    """Return the waits of one mission.
-
-    Raises:
-        MissionNotFound: there is no such mission.
-    """
-    return await waits_in(await connection.mission(mission_id))
-
-
 async def all_waiting(connection: Connection, *, requester: str | None = None) -> Waiting:
     """Return the waits of every mission, or of the missions of one requester."""
     wanted = WAITING_QUERY
     if requester is not None:
         wanted += f" AND {names.REQUESTER_ATTRIBUTE} = {quoted(requester)}"
     with connection.explaining():
-        return in_order(
-            [await waits_in(one) async for one in connection.temporal.list_workflows(wanted)]
-        )
-
-
-def in_order(several: Iterable[Waiting]) -> Waiting:
-    """Merge several into one, sorted by expiry, the first to expire first."""
-    parts = list(several)
+        parts = [await waits_in(one) async for one in connection.temporal.list_workflows(wanted)]
     return Waiting(
         cards=tuple(sorted((card for one in parts for card in one.cards), key=urgency)),
         questions=tuple(sorted((asked for one in parts for asked in one.questions), key=urgency)),
@@ -90,11 +74,7 @@ def in_order(several: Iterable[Waiting]) -> Waiting:
 
 
 def mission_of(asked_id: str) -> str:
-    """Return the mission to which a confirmation, a question or a pause belongs.
-
-    Raises:
-        CardUnknown: the id has another form.
-    """
+    """Return the mission to which the id of a confirmation, a question or a pause belongs."""
     mission_id = names.mission_of(asked_id)
     if not mission_id or mission_id == asked_id:
         raise errors.CardUnknown(asked_id, "this is no id of a confirmation or a question")
@@ -102,11 +82,7 @@ def mission_of(asked_id: str) -> str:
 
 
 async def workflow_of(connection: Connection, asked_id: str) -> str:
-    """Return the workflow that handles decisions and answers for an id: a mission or a saga.
-
-    Raises:
-        CardUnknown: the id has another form.
-    """
+    """Return the workflow that handles decisions and answers for an id: a mission or a saga."""
     return await workflow_with(connection, mission_of(asked_id))
 
 
@@ -123,23 +99,14 @@ async def workflow_with(connection: Connection, mission_id: str) -> str:
 
 
 async def _waits_about(connection: Connection, asked_id: str) -> Waiting:
-    """Return the waits of the workflow to which an id belongs.
-
-    Raises:
-        MissionNotFound: there is no such workflow.
-    """
     workflow_id = await workflow_of(connection, asked_id)
-    if workflow_id == mission_of(asked_id):
-        return await waits_of(connection, workflow_id)
-    return await waits_in(await connection.describe(workflow_id))
+    is_mission = workflow_id == mission_of(asked_id)
+    read = connection.mission if is_mission else connection.describe
+    return await waits_in(await read(workflow_id))
 
 
 async def open_card(connection: Connection, confirmation_id: str) -> ConfirmationCard:
-    """Return one open card.
-
-    Raises:
-        CardUnknown: the card is not open, or never existed.
-    """
+    """Return one open card, or raise CardUnknown."""
     try:
         cards = (await _waits_about(connection, confirmation_id)).cards
     except errors.MissionNotFound:
@@ -162,11 +129,7 @@ async def open_question(connection: Connection, question_id: str) -> Question | 
 
 
 async def requester_of(connection: Connection, mission_id: str) -> str:
-    """Return the requester of a mission or of the workflow with a saga; empty if it states none.
-
-    Raises:
-        MissionNotFound: there is no such workflow.
-    """
+    """Return the requester of a mission or of the workflow with a saga; empty if it states none."""
     found = await connection.describe(await workflow_with(connection, mission_id))
     return found.typed_search_attributes.get(REQUESTER) or ""
 
@@ -207,7 +170,17 @@ async def send_answer(
     from orchestrator.messages.question_field import personal_problems
 
     question = await open_question(connection, question_id) if typed else None
-    by_name = _of_the_only_field(question, typed) if isinstance(typed, str) else typed
+    by_name = typed if isinstance(typed, Mapping) else {}
+    if isinstance(typed, str) and typed.strip() and question is not None:
+        wanted = [field for field in question.asks if not field.is_optional] or question.asks
+        if len(wanted) != 1:
+            asked = ", ".join(field.name for field in question.asks)
+            reason = (
+                f"it asks for {asked or 'nothing to be typed'}: say for which the text is; "
+                f"give: {commands_for(question)[-1]}"
+            )
+            raise errors.QuestionError(question_id, reason, code="AnswerInvalid")
+        by_name = {wanted[0].name: typed}
     understood = Understood(values=dict(by_name), problems=personal_problems(by_name))
     if question is not None:
         understood = read_for(question, by_name)
@@ -238,22 +211,3 @@ def read_for(question: Question, typed: Mapping[str, JsonValue]) -> Understood:
     if refused:
         return Understood(values=dict(typed), problems=refused)
     return read_answer(question.fields, typed, now=datetime.now(zone))
-
-
-def _of_the_only_field(question: Question | None, text: str) -> Mapping[str, JsonValue]:
-    """Return a text under the name of the one required field.
-
-    Raises:
-        QuestionError: there are several, and the text does not say for which of them it is.
-    """
-    if question is None or not text.strip():
-        return {}
-    wanted = [field for field in question.asks if not field.is_optional] or question.asks
-    if len(wanted) != 1:
-        asked = ", ".join(field.name for field in question.asks)
-        reason = (
-            f"it asks for {asked or 'nothing to be typed'}: say for which the text is; "
-            f"give: {commands_for(question)[-1]}"
-        )
-        raise errors.QuestionError(question.question_id, reason, code="AnswerInvalid")
-    return {wanted[0].name: text}
