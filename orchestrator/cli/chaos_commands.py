@@ -109,7 +109,12 @@ def run_chaos(
     Example: orchestrator chaos run --workflow trip_workflow:Trip --input trip.json
     """
     chosen = parse_faults(faults)
-    _check_combination(planner, model, workflow, goal, input_file, activities)
+    if model is not None and planner != "llm":
+        raise UsageError("--model goes with --planner llm")
+    if workflow is None and (input_file is not None or activities):
+        raise UsageError("--input and --activity go with --workflow, to which they belong")
+    if workflow is not None and (goal or planner):
+        raise UsageError("--goal and --planner are for missions; leave them out with --workflow")
     if overlays and not (specs or mcp):
         raise UsageError("--overlay goes with --specs, the documents that it changes")
     seed = secrets.randbelow(10**6) if seed is None else seed
@@ -130,20 +135,3 @@ def run_chaos(
     else:
         report = run(chaos_runs.on_a_stack(wanted, keep))
     present(report, chaos_runs.draw_report, as_json=as_json, ok=report.ok)
-
-
-def _check_combination(
-    planner: str | None,
-    model: str | None,
-    workflow: str | None,
-    goals: list[str] | None,
-    input_file: Path | None,
-    activities: list[str] | None,
-) -> None:
-    """Refuse options that do not go together."""
-    if model is not None and planner != "llm":
-        raise UsageError("--model goes with --planner llm")
-    if workflow is None and (input_file is not None or activities):
-        raise UsageError("--input and --activity go with --workflow, to which they belong")
-    if workflow is not None and (goals or planner):
-        raise UsageError("--goal and --planner are for missions; leave them out with --workflow")
