@@ -12,11 +12,8 @@ from orchestrator.cli.service_commands import note_doubtful_settings
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
-    from orchestrator.adapters.storage.store import Store
     from orchestrator.settings import Settings
     from orchestrator.web.config import ServeConfig
-    from orchestrator.web.notices.slack_interactions import SlackDoor
-    from orchestrator.web.sign_in.door import SignIn
 
 
 app = new_app()
@@ -114,6 +111,7 @@ async def _serve(
     from orchestrator.client.stores import store_of
     from orchestrator.proxy.server import serving
     from orchestrator.runtime.process_telemetry import process_telemetry
+    from orchestrator.web.sign_in.door import with_sign_in, without_sign_in
     from orchestrator.web.web_app import create_app
     from orchestrator.web.web_service import Service
 
@@ -122,7 +120,15 @@ async def _serve(
         store_of(settings) as store,
         process_telemetry("orchestrator-serve", serves_metrics=True) as telemetry,
     ):
-        sign_in = _sign_in(settings, store, people, local_user, local_key)
+        slack = None
+        if people is None:
+            sign_in = without_sign_in(str(local_user), store, key_file=local_key)
+        else:
+            sign_in = with_sign_in(people, settings, store)
+            if settings.notices is not None:
+                from orchestrator.web.notices.slack_interactions import door_of
+
+                slack = door_of(settings, people.standing_of)
         service = Service(
             client=await MissionClient.connect(settings),
             settings=settings,
@@ -131,7 +137,7 @@ async def _serve(
             url=sign_in.url,
             store=store,
             door=sign_in.door,
-            slack=_slack(settings, people),
+            slack=slack,
             metrics_text=telemetry.metrics_text,
         )
         await serving(
@@ -144,32 +150,8 @@ async def _serve(
         )
 
 
-def _slack(settings: "Settings", people: "ServeConfig | None") -> "SlackDoor | None":
-    """Return the interactions of Slack; None where nothing configures them, or nobody signs in."""
-    if settings.notices is None or people is None:
-        return None
-    from orchestrator.web.notices.slack_interactions import door_of
-
-    return door_of(settings, people.standing_of)
-
-
-def _sign_in(
-    settings: "Settings",
-    store: "Store",
-    people: "ServeConfig | None",
-    local_user: str | None,
-    local_key: Path | None,
-) -> "SignIn":
-    from orchestrator.web.sign_in.door import with_sign_in, without_sign_in
-
-    if people is not None:
-        return with_sign_in(people, settings, store)
-    return without_sign_in(str(local_user), store, key_file=local_key)
-
-
 mcp_app = new_app()
 _INBOX = "http://127.0.0.1:8600"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @mcp_app.callback()
@@ -212,7 +194,12 @@ def serve_mcp(
     from orchestrator.settings import load_settings
     from orchestrator.web.config import read_serve_config
 
-    _check_extra()
+    try:
+        import mcp.server.lowlevel  # noqa: F401  # an extra
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            "the MCP SDK is not installed: pip install 'orchestrator-missions[mcp]'"
+        ) from missing
     settings = load_settings()
     named = config or settings.serve
     people = None if local_user is not None or named is None else read_serve_config(named)
@@ -232,15 +219,6 @@ def serve_mcp(
         )
     except OSError as error:
         raise UsageError(f"cannot serve on {http}: {error.strerror or error}") from error
-
-
-def _check_extra() -> None:
-    try:
-        import mcp.server.lowlevel  # noqa: F401  # an extra
-    except ModuleNotFoundError as missing:
-        raise UsageError(
-            "the MCP SDK is not installed: pip install 'orchestrator-missions[mcp]'"
-        ) from missing
 
 
 def _check_people(
