@@ -47,7 +47,7 @@ def load_planner(named: str, parts: PlannerParts) -> Planner:
     Raises:
         UsageError: no planner has that name, it cannot be loaded, or it is no planner.
     """
-    return cast(Planner, _loaded("planner", Planner, named, parts))
+    return cast(Planner, _made("planner", "planner", Planner, named, parts))
 
 
 def load_leg_planner(named: str, parts: PlannerParts) -> StepPlanner:
@@ -56,18 +56,7 @@ def load_leg_planner(named: str, parts: PlannerParts) -> StepPlanner:
     Raises:
         UsageError: no planner has that name, it cannot be loaded, or it decides no steps.
     """
-    place, made = _made("planner", named, parts)
-    _check(f"{place} gives", "planner of steps", StepPlanner, made)
-    return cast(StepPlanner, made)
-
-
-def planner_problem(named: str) -> str | None:
-    """Return why no planner factory has this name, without calling any."""
-    try:
-        _factory("planner", named)
-    except UsageError as error:
-        return str(error)
-    return None
+    return cast(StepPlanner, _made("planner", "planner of steps", StepPlanner, named, parts))
 
 
 def load_embedder(named: str, settings: Settings) -> Embedder:
@@ -76,7 +65,7 @@ def load_embedder(named: str, settings: Settings) -> Embedder:
     Raises:
         UsageError: no embedder has that name, it cannot be loaded, or it is no embedder.
     """
-    return cast(Embedder, _loaded("embedder", Embedder, named, settings))
+    return cast(Embedder, _made("embedder", "embedder", Embedder, named, settings))
 
 
 def check_given(planner: Planner | None, embedder: Embedder | None) -> None:
@@ -91,9 +80,20 @@ def check_given(planner: Planner | None, embedder: Embedder | None) -> None:
         _check("run_worker is given", "embedder", Embedder, embedder)
 
 
-def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
-    place, made = _made(kind, named, argument)
-    _check(f"{place} gives", kind, protocol, made)
+def _made(kind: str, noun: str, protocol: type, named: str, argument: object) -> object:
+    """Return what the factory of this name makes of the argument.
+
+    Raises:
+        UsageError: nothing has that name, the factory fails, or its result is no such object.
+    """
+    place, factory = _factory(kind, named)
+    try:
+        made = factory(argument)
+    except OrchestratorError:
+        raise
+    except Exception as error:  # a factory may raise anything too
+        raise UsageError(f"{place} gives no {kind}: {_one_line(error)}") from error
+    _check(f"{place} gives", noun, protocol, made)
     return made
 
 
@@ -110,21 +110,6 @@ def _factory(kind: str, named: str) -> tuple[str, Callable[[Any], Any]]:
     if not callable(factory):
         raise UsageError(f"{place.value} is no factory of a {kind}: it cannot be called")
     return place.value, factory
-
-
-def _made(kind: str, named: str, argument: object) -> tuple[str, object]:
-    """Return the factory's location, and its result for the argument.
-
-    Raises:
-        UsageError: nothing has that name, or the factory fails.
-    """
-    place, factory = _factory(kind, named)
-    try:
-        return place, factory(argument)
-    except OrchestratorError:
-        raise
-    except Exception as error:  # a factory may raise anything too
-        raise UsageError(f"{place} gives no {kind}: {_one_line(error)}") from error
 
 
 def _check(given: str, kind: str, protocol: type, made: object) -> None:
@@ -195,11 +180,36 @@ def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> Exam
     profiles, faults = read_profiles(read_profiles_file(path))
     # A name missing in the catalog may come from an unreadable file, which is reported separately.
     faults += () if catalog.unread else catalog_faults(profiles, catalog)
-    faults += tuple(_planner_faults(profiles))
+    for profile in profiles:
+        for named in own_planners([profile]):
+            try:
+                _factory("planner", named)  # no planner is made
+            except UsageError as error:
+                imports = "its worker imports it: see docs/planning.md"
+                faults += (_fault(profile, "planner", str(error), imports),)
     if own_planner:
         return ExaminedProfiles(profiles, faults)
-    faults += tuple(_model_faults(profiles))
-    return ExaminedProfiles(profiles, faults, () if faults else tuple(_not_set_up(profiles)))
+    models = list(_models(profiles))
+    for profile, key, name in models:
+        try:
+            from orchestrator.planning.llm.model_providers import model_problem
+        except ImportError:
+            missing = "planning with a model needs the llm extra"
+            faults += (_fault(profile, key, missing, LLM_EXTRA),)
+        else:
+            if (problem := model_problem(name)) is not None:
+                faults += (_fault(profile, key, *problem),)
+    if faults or not models:
+        return ExaminedProfiles(profiles, faults)
+    from orchestrator.planning.llm.model_providers import missing_for
+
+    # Valid models that cannot be called from here: their worker has their key.
+    not_set_up = tuple(
+        _fault(profile, key, f"{name} cannot be asked from here", remedy)
+        for profile, key, name in models
+        if (remedy := missing_for(name)) is not None
+    )
+    return ExaminedProfiles(profiles, (), not_set_up)
 
 
 def load_profiles(
@@ -220,40 +230,12 @@ def load_profiles(
     return examined.profiles
 
 
-def _planner_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
-    for profile in profiles:
-        for named in own_planners([profile]):
-            if (problem := planner_problem(named)) is not None:
-                remedy = "its worker imports it: see docs/planning.md"
-                yield _fault(profile, "planner", problem, remedy)
-
-
 def _models(profiles: Iterable[AgentProfile]) -> Iterator[tuple[AgentProfile, str, str]]:
     for profile in profiles:
         if profile.model is not None:
             yield profile, "model", profile.model
         for number, name in enumerate(profile.fallback):
             yield profile, f"fallback.{number}", name
-
-
-def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
-    for profile, key, name in _models(profiles):
-        try:
-            from orchestrator.planning.llm.model_providers import model_problem
-        except ImportError:
-            yield _fault(profile, key, "planning with a model needs the llm extra", LLM_EXTRA)
-        else:
-            if (problem := model_problem(name)) is not None:
-                yield _fault(profile, key, *problem)
-
-
-def _not_set_up(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
-    """Yield valid models that cannot be called from here: their worker has their key."""
-    for profile, key, name in _models(profiles):
-        from orchestrator.planning.llm.model_providers import missing_for
-
-        if (missing := missing_for(name)) is not None:
-            yield _fault(profile, key, f"{name} cannot be asked from here", missing)
 
 
 def _fault(profile: AgentProfile, key: str, problem: str, remedy: str) -> ProfileFault:
