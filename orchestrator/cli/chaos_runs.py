@@ -35,11 +35,7 @@ from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import write_script
 from orchestrator.chaos.user_code import UserWorkflow, load_workflow
 from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS, POLICY
-from orchestrator.chaos.verdicts.report import (
-    ChaosReport,
-    Flaw,
-    PairsReport,
-)
+from orchestrator.chaos.verdicts.report import ChaosReport, Flaw, PairsReport
 from orchestrator.cli.options import mcp_listings, note_unmarked
 from orchestrator.cli.output import colored, counting_bar, line, progress
 from orchestrator.cli.tools_commands import draw_skipped
@@ -321,11 +317,7 @@ async def try_documents(
             logger.propagate = False
         try:
             return await check_pairs(
-                documents,
-                folder,
-                seed=seed,
-                on_start=started,
-                on_check=lambda _: bar.advance(task),
+                documents, folder, seed=seed, on_start=started, on_check=lambda _: bar.advance(task)
             )
         except DocumentError as error:
             raise UsageError(str(error)) from error

@@ -51,8 +51,7 @@ Approver = Annotated[
     ),
 ]
 Key = Annotated[
-    Path | None,
-    typer.Option("--key", help="Sign with the private key of this PEM or JWK file."),
+    Path | None, typer.Option("--key", help="Sign with the private key of this PEM or JWK file.")
 ]
 Issuer = Annotated[
     str | None,
@@ -112,16 +111,13 @@ def approve(
         typer.Option(help="The digest of the card that was read, for scripts: no prompt."),
     ] = None,
     again_up_to: Annotated[
-        str | None,
-        typer.Option(help='Also later calls like this one, up to this sum: "100 EUR".'),
+        str | None, typer.Option(help='Also later calls like this one, up to this sum: "100 EUR".')
     ] = None,
     again_until: Annotated[
-        str | None,
-        typer.Option(help="Until when: 18:00 on this machine's clock, or ISO 8601."),
+        str | None, typer.Option(help="Until when: 18:00 on this machine's clock, or ISO 8601.")
     ] = None,
     again_differ: Annotated[
-        list[str] | None,
-        typer.Option(help="An input that may differ in these calls; repeatable."),
+        list[str] | None, typer.Option(help="An input that may differ in these calls; repeatable.")
     ] = None,
     approver: Approver = None,
     key: Key = None,
@@ -321,12 +317,7 @@ def sign_as(key: Path | None, *, approver: str | None, issuer: str | None) -> Si
     if not vouching:
         raise UsageError(f"{key} does not say who vouches for the approver: give --issuer NAME")
     return lambda decision, digest: sign_decision(
-        decision,
-        signing,
-        digest=digest,
-        at=datetime.now(UTC),
-        issuer=vouching,
-        subject=subject,
+        decision, signing, digest=digest, at=datetime.now(UTC), issuer=vouching, subject=subject
     )
 
 

@@ -31,8 +31,7 @@ def pii(
         typer.Option("--mission", metavar="ID", help="With --forget: all that it brought."),
     ] = None,
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Also while the mission or its rollback is open."),
+        bool, typer.Option("--force", help="Also while the mission or its rollback is open.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

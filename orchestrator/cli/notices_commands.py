@@ -23,10 +23,7 @@ def notices(
     notice_ids: Annotated[
         list[str] | None, typer.Argument(metavar="NID...", help="With --replay: ids of notices.")
     ] = None,
-    state: Annotated[
-        State | None,
-        typer.Option(help="List only notices in this state."),
-    ] = None,
+    state: Annotated[State | None, typer.Option(help="List only notices in this state.")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="The age of the oldest (30m, 24h, 7d), or a time: 2026-12-01."),

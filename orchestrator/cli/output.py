@@ -70,9 +70,7 @@ progress = CleanConsole(stderr=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-def print_json(
-    value: "BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]",
-) -> None:
+def print_json(value: "BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]") -> None:
     """Print one JSON document on standard output; a long list is written element by element."""
     if not isinstance(value, Sequence) or not value:
         typer.echo(_json_text(value))

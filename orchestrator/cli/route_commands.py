@@ -55,11 +55,7 @@ app = new_app(cls=_TextOrCommand, no_args_is_help=True)
 _SCORES_SHOWN = 8
 
 EmbedderName = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder",
-        help="The embedder: built-in, none, or module:factory.",
-    ),
+    str | None, typer.Option("--embedder", help="The embedder: built-in, none, or module:factory.")
 ]
 
 

@@ -34,8 +34,7 @@ def serve(
         typer.Option(help="The person of all requests, without sign-in and on loopback only."),
     ] = None,
     local_key: Annotated[
-        Path | None,
-        typer.Option(help="Private key of the local user, where decisions are signed."),
+        Path | None, typer.Option(help="Private key of the local user, where decisions are signed.")
     ] = None,
     tls_cert: Annotated[
         Path | None, typer.Option(help="PEM file with its certificate: serve https.")
@@ -166,8 +165,7 @@ def serve_mcp(
         typer.Option(help="PORT or HOST:PORT for streamable HTTP; default: standard streams."),
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option(help="YAML file of `serve`: issuers, roles, the inbox's address."),
+        Path | None, typer.Option(help="YAML file of `serve`: issuers, roles, the inbox's address.")
     ] = None,
     local_user: Annotated[
         str | None,

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.clean_errors import print_error
-from orchestrator.cli.options import (
-    Model,
-    Overlays,
-    model_variables,
-    new_app,
-    read_policy,
-)
+from orchestrator.cli.options import Model, Overlays, model_variables, new_app, read_policy
 from orchestrator.cli.output import progress, run
 from orchestrator.core.errors import UsageError
 

@@ -124,10 +124,7 @@ app.command("suggest")(suggesting.suggest)
 
 @app.command("list")
 def list_tools(
-    specs: Specs = None,
-    overlays: Overlays = None,
-    mcp: McpServers = None,
-    as_json: AsJson = False,
+    specs: Specs = None, overlays: Overlays = None, mcp: McpServers = None, as_json: AsJson = False
 ) -> None:
     """List tools with effect and cancel tool, and skipped operations.
 
@@ -234,10 +231,7 @@ def diff(
         raise UsageError(
             f"no catalog is kept for a mission {since!r}; see: orchestrator mission list"
         )
-    before, after = (
-        catalogs.get(digest),
-        open_catalog(specs, overlays, mcp, notes_skipped=False),
-    )
+    before, after = (catalogs.get(digest), open_catalog(specs, overlays, mcp, notes_skipped=False))
     changes = changed_tools(before, after)
     if as_json:
         listed = [one.model_dump(mode="json") for one in changes]

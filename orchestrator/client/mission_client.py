@@ -10,11 +10,7 @@ from temporalio.client import Client
 from orchestrator.adapters.temporal.plain_records import client_for_records
 from orchestrator.client.connection import Connection, Notify, connect_temporal
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.mission_list import (
-    KnownMission,
-    MissionSummary,
-    known_mission,
-)
+from orchestrator.client.mission_list import KnownMission, MissionSummary, known_mission
 from orchestrator.client.mission_pages import MissionFilter, MissionPage, mission_page
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
@@ -350,12 +346,7 @@ class MissionClient:
         return await open_card(self.connection, confirmation_id)
 
     async def approve(
-        self,
-        confirmation_id: str,
-        digest: str,
-        *,
-        approver: str,
-        again: SameAgain | None = None,
+        self, confirmation_id: str, digest: str, *, approver: str, again: SameAgain | None = None
     ) -> DecisionReceipt:
         """Approve the card with this digest, and with `again` later calls of its mission too."""
         return await self.decide(

@@ -5,10 +5,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from temporalio.client import (
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
-)
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.connection import Connection, Notify, until_answered
@@ -16,13 +13,7 @@ from orchestrator.client.mission_list import obstacle_of
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.mission_state import find_report, read_mission
 from orchestrator.client.opened_cards import opened_cards
-from orchestrator.client.waits import (
-    Understood,
-    mission_of,
-    send_answer,
-    send_decision,
-    waits_in,
-)
+from orchestrator.client.waits import Understood, mission_of, send_answer, send_decision, waits_in
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -260,11 +251,7 @@ class MissionHandle:
         wanted = [ResumeInput(pause_id=i, action=action, model=model or "", by=by) for i in ids]
         return [
             await self._connection.update(
-                mission_of(one.pause_id),
-                names.RESUME_UPDATE,
-                one,
-                ModelPause,
-                about=one.pause_id,
+                mission_of(one.pause_id), names.RESUME_UPDATE, one, ModelPause, about=one.pause_id
             )
             for one in wanted
         ]
@@ -336,11 +323,7 @@ class MissionHandle:
             await asyncio.sleep(every_s)
 
     async def events(
-        self,
-        *,
-        after: str | None = None,
-        follow: bool = True,
-        notify: Notify | None = None,
+        self, *, after: str | None = None, follow: bool = True, notify: Notify | None = None
     ) -> "AsyncGenerator[AnyEvent, None]":
         """Yield the events of a mission, until it is over and its rollback has tried everything.
 

@@ -89,11 +89,7 @@ class MissionPage(Record):
 
 
 async def mission_page(
-    connection: Connection,
-    wanted: MissionFilter,
-    *,
-    limit: int,
-    cursor: str | None = None,
+    connection: Connection, wanted: MissionFilter, *, limit: int, cursor: str | None = None
 ) -> MissionPage:
     """Return a page of missions. See `MissionClient.mission_page`."""
     check_status(wanted.status)

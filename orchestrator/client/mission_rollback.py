@@ -5,10 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import Field
-from temporalio.client import (
-    WorkflowExecutionDescription,
-    WorkflowExecutionStatus,
-)
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import (
     BROKEN_OFF,
@@ -21,12 +18,7 @@ from orchestrator.adapters.temporal.search_attributes import MODE, STATUS
 from orchestrator.client.connection import Connection, check_size, until_answered
 from orchestrator.client.mission_state import find_report, read_mission, read_report
 from orchestrator.confirmation.policy import approver_problem
-from orchestrator.core.errors import (
-    CardUnknown,
-    OrchestratorError,
-    QuestionError,
-    UsageError,
-)
+from orchestrator.core.errors import CardUnknown, OrchestratorError, QuestionError, UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import LEAVES_STANDING, MissionStatus

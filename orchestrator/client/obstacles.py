@@ -37,9 +37,7 @@ _LOOKED_THROUGH: Final = 20
 _LONGEST: Final = 300
 _VERSIONED: Final = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 _CAUSE: Final = "WORKFLOW_TASK_FAILED_CAUSE_"
-_REMEDIES: Final = {
-    PayloadLocked.__name__: "Give its workers that key, and it goes on by itself",
-}
+_REMEDIES: Final = {PayloadLocked.__name__: "Give its workers that key, and it goes on by itself"}
 """The needs of the workers, by failure type; newer worker code would not fix these failures."""
 _UNREAD: Final = "Ask again with that key to know why it cannot go on"
 

@@ -26,12 +26,7 @@ class BroughtInputs:
 
 
 def separate_personal(
-    inputs: JsonObject,
-    catalog: "Catalog",
-    vault: "SqlVault",
-    *,
-    mission_id: str,
-    pins: bool = True,
+    inputs: JsonObject, catalog: "Catalog", vault: "SqlVault", *, mission_id: str, pins: bool = True
 ) -> BroughtInputs:
     """Return the inputs with a handle for each personal value; nothing is stored yet.
 

@@ -103,11 +103,7 @@ async def saga_account(connection: Connection, grants: GrantBook, named: str) ->
 
 
 async def _summary(
-    one: WorkflowExecution,
-    mission_id: str,
-    kind: SagaKind,
-    status: str,
-    goal: str,
+    one: WorkflowExecution, mission_id: str, kind: SagaKind, status: str, goal: str
 ) -> MissionSummary:
     waits = await waits_in(one)
     return MissionSummary(

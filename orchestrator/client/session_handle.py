@@ -271,12 +271,7 @@ class SessionHandle:
 
         async def send() -> T:
             return await self._connection.update(
-                self.session_id,
-                name,
-                message,
-                kind,
-                about=self.session_id,
-                update_id=update_id,
+                self.session_id, name, message, kind, about=self.session_id, update_id=update_id
             )
 
         for pause in (*_BETWEEN_RUNS, None):

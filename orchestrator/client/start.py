@@ -10,19 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from temporalio.client import (
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
-)
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import (
-    ApplicationError,
-    FailureError,
-    WorkflowAlreadyStartedError,
-)
-from temporalio.exceptions import (
-    TimeoutError as WorkflowTimeout,
-)
+from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlreadyStartedError
+from temporalio.exceptions import TimeoutError as WorkflowTimeout
 from temporalio.service import RPCError
 
 from orchestrator.adapters.temporal.search_attributes import search_attributes

@@ -67,9 +67,7 @@ def variables_of(name: str) -> tuple[str, ...]:
     return (whole,) if short == whole else (whole, short)
 
 
-def shared_variable(
-    schemes: Iterable[SchemeName],
-) -> tuple[SchemeName, SchemeName, str] | None:
+def shared_variable(schemes: Iterable[SchemeName]) -> tuple[SchemeName, SchemeName, str] | None:
     """Return the first two schemes that would read one variable, and that variable."""
     readers: dict[str, SchemeName] = {}
     for one in dict.fromkeys(schemes):

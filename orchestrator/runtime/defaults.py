@@ -16,12 +16,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import (
-    PerAgentPlanner,
-    Splitter,
-    asks_model,
-    own_planners,
-)
+from orchestrator.planning.per_agent import PerAgentPlanner, Splitter, asks_model, own_planners
 from orchestrator.planning.planner import Planner, StepPlanner
 from orchestrator.routing.cards.capability_card import CardCache
 from orchestrator.routing.profile import STEP_VECTORS_S
@@ -66,10 +61,7 @@ def default_tools(
 
 
 def list_mcp_servers(
-    settings: Settings,
-    servers: "Sequence[McpServer] | None" = None,
-    *,
-    patience_s: float = 0.0,
+    settings: Settings, servers: "Sequence[McpServer] | None" = None, *, patience_s: float = 0.0
 ) -> "list[McpListing]":
     """Return what MCP servers list now, by default those of the settings.
 

@@ -54,11 +54,7 @@ def probe_routes(
         text, content_type = await asyncio.to_thread(metrics)
         return Response(text, media_type=content_type)
 
-    return [
-        Route("/healthz", healthz),
-        Route("/readyz", readyz),
-        Route("/metrics", measured),
-    ]
+    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", measured)]
 
 
 def health_app(state: "WorkerState", metrics: MetricsText | None = None) -> Starlette:

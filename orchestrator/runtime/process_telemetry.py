@@ -75,10 +75,7 @@ class ProcessTelemetry:
 
 @asynccontextmanager
 async def process_telemetry(
-    service: str,
-    *,
-    serves_metrics: bool = False,
-    is_worker: bool = True,
+    service: str, *, serves_metrics: bool = False, is_worker: bool = True
 ) -> AsyncIterator[ProcessTelemetry]:
     """Provide telemetry while the body runs; enter it before a Temporal client connects.
 

@@ -31,11 +31,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.activities.boundary import LARGEST_SKEW, skew_fault
 from orchestrator.adapters.temporal.payload_codec import key_id_of
-from orchestrator.core.errors import (
-    OrchestratorError,
-    PayloadLocked,
-    UsageError,
-)
+from orchestrator.core.errors import OrchestratorError, PayloadLocked, UsageError
 from orchestrator.messages import names
 from orchestrator.messages.notice import NoticesInput
 from orchestrator.messages.rollback import SweepInput

@@ -10,11 +10,7 @@ from temporalio.service import RPCError
 
 from orchestrator.adapters.storage.files import FOLDER as THOUGHTS
 from orchestrator.adapters.storage.files import BegunThoughts
-from orchestrator.client.retention import (
-    remove_catalogs,
-    remove_expired,
-    remove_observations,
-)
+from orchestrator.client.retention import remove_catalogs, remove_expired, remove_observations
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.settings import Settings
 

@@ -12,12 +12,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
-from temporalio.worker import (
-    ActivityInboundInterceptor,
-    ExecuteActivityInput,
-    Interceptor,
-    Worker,
-)
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker
 
 from orchestrator.activities.boundary import ServerTime, skew_fault
 from orchestrator.adapters.temporal.mission_converter import LockedInput
