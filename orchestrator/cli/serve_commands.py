@@ -62,7 +62,16 @@ def serve(
     if local_user is not None and config is not None:
         raise UsageError("--local-user serves without sign-in, and --config with it: choose one")
     people = None if local_user is not None or named is None else read_serve_config(named)
-    _check_address(host, people, local_user)
+    if people is None and local_user is None:
+        raise UsageError(
+            "nobody can sign in: give --config FILE (docs/serve.md), or on your own machine "
+            "--local-user NAME"
+        )
+    if people is None and host not in _LOOPBACK:
+        raise UsageError(
+            f"--local-user serves on loopback only, and {host} is not: let people sign in "
+            "(--config FILE)"
+        )
     if local_key is not None and local_user is None:
         raise UsageError("--local-key is the key of --local-user; with sign-in: signing_key")
     note_doubtful_settings(settings)
@@ -74,26 +83,6 @@ def serve(
         )
     except OSError as error:
         raise UsageError(f"cannot serve on {listen}: {error.strerror or error}") from error
-
-
-def _check_address(host: str, people: "ServeConfig | None", local_user: str | None) -> None:
-    """Refuse to let others than the local user in without sign-in.
-
-    Raises:
-        UsageError: says what to give.
-    """
-    if people is not None:
-        return
-    if local_user is None:
-        raise UsageError(
-            "nobody can sign in: give --config FILE (docs/serve.md), or on your own machine "
-            "--local-user NAME"
-        )
-    if host not in _LOOPBACK:
-        raise UsageError(
-            f"--local-user serves on loopback only, and {host} is not: let people sign in "
-            "(--config FILE)"
-        )
 
 
 async def _serve(
@@ -201,32 +190,6 @@ def serve_mcp(
     settings = load_settings()
     named = config or settings.serve
     people = None if local_user is not None or named is None else read_serve_config(named)
-    _check_people(http, people, local_user, config)
-    note_doubtful_settings(settings)
-    page = (inbox or (people.url if people is not None else _INBOX)).rstrip("/")
-    if http is None:
-        run(_serve_stdio(settings, str(local_user), page))
-        return
-    host, port = read_address(http if ":" in http else f"127.0.0.1:{http}")
-    if people is None and host not in _LOOPBACK:
-        raise UsageError(f"--local-user serves on loopback only, and {host} is not: give --config")
-    try:
-        run(
-            _serve_http(settings, host, port, people, local_user, page, (url or "").rstrip("/")),
-            is_service=True,
-        )
-    except OSError as error:
-        raise UsageError(f"cannot serve on {http}: {error.strerror or error}") from error
-
-
-def _check_people(
-    http: str | None, people: "ServeConfig | None", local_user: str | None, config: Path | None
-) -> None:
-    """Refuse a server whose callers nobody names.
-
-    Raises:
-        UsageError: says what to give.
-    """
     if local_user is not None and config is not None:
         raise UsageError("--local-user serves without tokens, and --config with them: choose one")
     if http is None and local_user is None:
@@ -243,17 +206,33 @@ def _check_people(
             "the file lists no `machines`: name the issuer and the audience of the "
             "access tokens that MCP clients bring (docs/mcp.md)"
         )
+    note_doubtful_settings(settings)
+    page = (inbox or (people.url if people is not None else _INBOX)).rstrip("/")
+    if http is None:
+        user = str(local_user)
 
+        async def serve_here() -> None:
+            from orchestrator.client.mission_client import MissionClient
+            from orchestrator.mcp.mcp_transports import serve_stdio
+            from orchestrator.web.sign_in import door
+            from orchestrator.web.web_service import Service
 
-async def _serve_stdio(settings: "Settings", user: str, inbox: str) -> None:
-    from orchestrator.client.mission_client import MissionClient
-    from orchestrator.mcp.mcp_transports import serve_stdio
-    from orchestrator.web.sign_in.door import local_user
-    from orchestrator.web.web_service import Service
+            client = await MissionClient.connect(settings)
+            identify = door.local_user(user)
+            service = Service(client=client, settings=settings, identify=identify)
+            await serve_stdio(service, user, inbox=page)
 
-    client = await MissionClient.connect(settings)
-    service = Service(client=client, settings=settings, identify=local_user(user))
-    await serve_stdio(service, user, inbox=inbox)
+        return run(serve_here())
+    host, port = read_address(http if ":" in http else f"127.0.0.1:{http}")
+    if people is None and host not in _LOOPBACK:
+        raise UsageError(f"--local-user serves on loopback only, and {host} is not: give --config")
+    try:
+        run(
+            _serve_http(settings, host, port, people, local_user, page, (url or "").rstrip("/")),
+            is_service=True,
+        )
+    except OSError as error:
+        raise UsageError(f"cannot serve on {http}: {error.strerror or error}") from error
 
 
 async def _serve_http(

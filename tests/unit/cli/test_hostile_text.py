@@ -51,7 +51,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "confirm notices | test": ("--test", _WORST),
     "confirm reject": (_WORST, "--reason", "no"),
     "confirm respond": (_WORST, "--text", "a later one"),
-    "confirm revoke": (_WORST,),
+    "confirm reject | rule": (_WORST, "--rule", "--reason", "enough"),
     "confirm show": (_WORST,),
     "demo": (),
     "key": ("approval", "key.jwk", "--approver", _WORST, "--issuer", "example.com"),
