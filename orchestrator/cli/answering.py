@@ -1,7 +1,7 @@
 """`orchestrator mission answer` and `repair`: answers to questions, pauses of models and holds."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,10 +23,8 @@ from orchestrator.core.shown_text import visible
 
 if TYPE_CHECKING:  # help does without them
     from orchestrator.client.mission_client import MissionClient
-    from orchestrator.client.waits import Understood
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import Question
-    from orchestrator.messages.question_field import QuestionField
 
 
 def given_texts(values: Sequence[str]) -> "JsonObject | str":
@@ -58,8 +56,13 @@ async def find_question(client: "MissionClient", named: str) -> "Question | None
 
 
 def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
-    """Ask the person at the terminal field by field, on standard error."""
+    """Ask the person at the terminal field by field, on standard error.
+
+    Each is asked for until its text can be read, with the texts before it: a stay ends after its
+    first day. How it was understood is shown.
+    """
     from orchestrator.cli import render_waiting
+    from orchestrator.client.waits import read_for
     from orchestrator.messages.open_waits import commands_for
 
     if as_json or not is_terminal():
@@ -71,45 +74,29 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
     progress.print(line(question.question), soft_wrap=True)
     for text in render_waiting.particulars(question):
         progress.print(text, soft_wrap=True)
-    typed: dict[str, str] = {}
+    typed: JsonObject = {}
     for field in question.asks:
-        if (given := _asked(question, field, typed)) is not None:
-            typed[field.name] = given
-    return {**typed}
+        label, default = visible(field.label), "" if field.is_optional else None
+        while field.name not in typed:
+            given: str = typer.prompt(
+                label, default=default, show_default=False, err=True, prompt_suffix=": "
+            )
+            if not given.strip() and field.is_optional:
+                if (usual := field.default) is not None:
+                    typed[field.name] = usual if isinstance(usual, str) else json.dumps(usual)
+                break
+            problems = read_for(question, {**typed, field.name: given}).problems
+            for problem in problems:
+                progress.print(line((problem, "yellow")), soft_wrap=True)
+            if not problems:
+                for note in read_for(question, {field.name: given}).notes:
+                    progress.print(_understood(note), soft_wrap=True)
+                typed[field.name] = given
+    return typed
 
 
-def _asked(question: "Question", field: "QuestionField", before: Mapping[str, str]) -> str | None:
-    """Ask for a field until its text can be read, and show how it was understood.
-
-    Returns None for a field that is left out.
-
-    It is read with the texts before it: a stay ends after its first day.
-    """
-    from orchestrator.client.waits import read_for
-
-    default = "" if field.is_optional else None
-    while True:
-        typed: str = typer.prompt(
-            visible(field.label), default=default, show_default=False, err=True, prompt_suffix=": "
-        )
-        if not typed.strip() and field.is_optional:
-            default_value = field.default
-            if default_value is None:
-                return None
-            return default_value if isinstance(default_value, str) else json.dumps(default_value)
-        understood = read_for(question, {**before, field.name: typed})
-        if not understood.problems:
-            for note in notes_of(read_for(question, {field.name: typed})):
-                progress.print(note, soft_wrap=True)
-            return typed
-        for problem in understood.problems:
-            progress.print(line((problem, "yellow")), soft_wrap=True)
-
-
-def notes_of(understood: "Understood") -> Iterator[Text]:
-    """Yield a line for each field that was understood otherwise than it was typed."""
-    for note in understood.notes:
-        yield line(("  understood as ", "dim"), note)
+def _understood(note: str) -> Text:
+    return line(("  understood as ", "dim"), note)
 
 
 def answer(
@@ -183,8 +170,8 @@ def answer(
     if as_json:
         return print_json({"question_id": question_id, **understood.model_dump(mode="json")})
     console.print("answered")
-    for note in () if is_asked else notes_of(understood):
-        console.print(note, soft_wrap=True)
+    for note in () if is_asked else understood.notes:
+        console.print(_understood(note), soft_wrap=True)
 
 
 def repair(

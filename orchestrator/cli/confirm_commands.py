@@ -131,6 +131,7 @@ def approve(
 
     Example: orchestrator confirm approve CID --again-up-to "100 EUR" --again-until 18:00
     """
+    from orchestrator.catalog.card_types import PLAN
     from orchestrator.cli import render_waiting
     from orchestrator.confirmation.models import Approve
 
@@ -145,7 +146,23 @@ def approve(
         most = read_money(amount, currency, where="--again-up-to")
         until, differ = _moment(again_until), tuple(again_differ or ())
         again = SameAgain(up_to=most, until=until, may_differ=differ)
-    read = digest or _read_and_agreed(confirmation_id, as_json=as_json)
+    read = digest or ""
+    if not read:
+        if as_json:
+            raise UsageError(f"--json never prompts: give {_DIGEST}")
+        require_terminal(_DIGEST)
+        card = ask(lambda client: client.confirmation(confirmation_id))
+        # With the question, on standard error: standard output may be going somewhere else.
+        render_waiting.card(progress, card)
+        # However long the card was, what it costs is read last.
+        price = "of which no price is known" if card.price is None else f"for {card.price}"
+        asked = f"Approve exactly this, {price}?"
+        if card.card_type == PLAN:
+            asked = "Begin exactly this plan?"
+        if not confirmed(asked, instead=_DIGEST):
+            progress.print("not approved; the card still waits")
+            raise typer.Exit(1)
+        read = card.digest
     approval = Approve(confirmation_id=confirmation_id, digest=read, again=again)
     receipt = ask(lambda client: client.decide(sign(approval, read)), notes_silence=True)
     present(receipt, render_waiting.receipt, as_json=as_json)
@@ -164,28 +181,6 @@ def _moment(text: str) -> datetime:
     except ValueError:
         raise UsageError(f"{text!r} is not a time; write 18:00, or 2027-06-04T18:00Z") from None
     return at.astimezone() if at.tzinfo is None else at
-
-
-def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
-    """Show the card at the terminal; return its digest once the person has said yes."""
-    from orchestrator.catalog.card_types import PLAN
-    from orchestrator.cli import render_waiting
-
-    if as_json:
-        raise UsageError(f"--json never prompts: give {_DIGEST}")
-    require_terminal(_DIGEST)
-    card = ask(lambda client: client.confirmation(confirmation_id))
-    # With the question, on standard error: standard output may be going somewhere else.
-    render_waiting.card(progress, card)
-    # However long the card was, what it costs is read last.
-    price = "of which no price is known" if card.price is None else f"for {card.price}"
-    asked = (
-        "Begin exactly this plan" if card.card_type == PLAN else f"Approve exactly this, {price}"
-    )
-    if not confirmed(f"{asked}?", instead=_DIGEST):
-        progress.print("not approved; the card still waits")
-        raise typer.Exit(1)
-    return card.digest
 
 
 @app.command()

@@ -5,7 +5,7 @@ import shlex
 import signal
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -335,6 +335,7 @@ async def _dev(
         sources_of,
         write_redirected,
     )
+    from orchestrator.runtime.supervision import Supervisor
     from orchestrator.settings import bundled_specs, load_settings
 
     settings = load_settings()
@@ -374,29 +375,27 @@ async def _dev(
             asyncio.get_running_loop().add_signal_handler(signum, stop.set)
         is_ours = sources.specs == (bundled_specs(),)
         goal = "What is the weather in Oslo tomorrow?" if is_ours else "the goal, in plain words"
-        await _serve(stack, stop, lambda: _draw_addresses(stack, goal, written.memories))
 
+        async def start_and_supervise() -> None:
+            await stack.__aenter__()
+            _draw_addresses(stack, goal, written.memories)
+            await Supervisor(stack, _print).run()
 
-async def _serve(stack: "Stack", stop: asyncio.Event, started: Callable[[], None]) -> None:
-    """Start it and keep it running until Ctrl-C, which may come while it starts."""
-    from orchestrator.runtime.supervision import Supervisor
-
-    async def kept() -> None:
-        await stack.__aenter__()
-        started()
-        await Supervisor(stack, _print).run()
-
-    keeping, stopped = asyncio.create_task(kept()), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([keeping, stopped], return_when=asyncio.FIRST_COMPLETED)
-        if keeping.done():
-            await keeping  # raises what kept it from starting
-    finally:
-        for task in (keeping, stopped):
-            task.cancel()
-        await asyncio.wait([keeping, stopped])
-        _print("stopping")
-        await stack.stop()
+        # It runs until Ctrl-C, which may come while it starts.
+        keeping, stopped = (
+            asyncio.create_task(start_and_supervise()),
+            asyncio.create_task(stop.wait()),
+        )
+        try:
+            await asyncio.wait([keeping, stopped], return_when=asyncio.FIRST_COMPLETED)
+            if keeping.done():
+                await keeping  # raises what kept it from starting
+        finally:
+            for task in (keeping, stopped):
+                task.cancel()
+            await asyncio.wait([keeping, stopped])
+            _print("stopping")
+            await stack.stop()
 
 
 def _print(text: str) -> None:

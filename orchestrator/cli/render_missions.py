@@ -215,6 +215,14 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         resolutions(console, result.ledger.obligations)
+    _left_behind(console, result)
+    models(console, result)
+    console.print()
+    console.print(f"spend: {result.spend}")
+
+
+def _left_behind(console: Console, result: MissionResult) -> None:
+    """Draw files, receipts, what is left or cancelled, and what can be done next."""
     for handle, called in result.files.items():
         console.print(line(f"file, {called}"), soft_wrap=True)
         command = command_lines.write_file(result.mission_id, handle)
@@ -244,9 +252,6 @@ def mission(console: Console, result: MissionResult) -> None:
         note = "; ".join(filter(None, (action.kind, given, *terms)))
         console.print(line(f"  {action.title} ", (f"({note})", "dim")), soft_wrap=True)
         console.print(line(f"    {command_lines.start_follow_up(action.id)}"), soft_wrap=True)
-    models(console, result)
-    console.print()
-    console.print(f"spend: {result.spend}")
 
 
 def _price(of: Receipt | Obligation) -> str:

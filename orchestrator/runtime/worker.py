@@ -230,14 +230,12 @@ async def run_worker(
     """Serve until SIGTERM or SIGINT; wait for an unavailable server or store.
 
     Args:
-        client: from `connect_temporal`; None: connect by TEMPORAL_ADDRESS and the SDK's other
-            variables and files.
+        client: from `connect_temporal`; None: as the SDK's variables and files say.
         settings: None: read from the ORCHESTRATOR_* variables.
         planner: splits goals and decides steps, in place of the settings' own.
         embedder: gives the router vectors, in place of the settings' own.
         catalog: the catalog to which new missions are pinned, in place of the settings' documents.
-        tools: calls providers, with credentials and personal values from its own stores; closed
-            when this function ends. None: from `default_tools`.
+        tools: calls providers; closed when this function ends. None: from `default_tools`.
         store: holds all stored data, in place of the settings' own; closed when this function ends.
         workflows: the user's own, whose calls go through a `ToolSaga`.
         plugins: plugins for Temporal's worker.
