@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from temporalio.client import Client
 
 from orchestrator.adapters.temporal.plain_records import client_for_records
+from orchestrator.adapters.temporal.search_attributes import AGENT
 from orchestrator.client.connection import Connection, Notify, connect_temporal
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.mission_list import KnownMission, MissionSummary, known_mission
+from orchestrator.client.mission_list import KnownMission, MissionSummary, summaries
 from orchestrator.client.mission_pages import MissionFilter, MissionPage, mission_page
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
@@ -28,8 +29,8 @@ from orchestrator.client.waits import (
     all_waiting,
     open_card,
     open_question,
-    revoke_rule,
     send_decision,
+    workflow_of,
 )
 from orchestrator.confirmation.models import (
     Approve,
@@ -109,13 +110,7 @@ class MissionClient:
             UsageError: an input that no tool takes looks personal.
             MissionIdTaken: a mission with another goal, inputs or budget has the id.
         """
-        started = await self._starter.start(request)
-        return MissionHandle(
-            self.connection,
-            started.mission_id,
-            undeclared_inputs=started.undeclared_inputs,
-            queued=started.queued,
-        )
+        return await self._starter.start(request)
 
     async def session(
         self,
@@ -316,7 +311,16 @@ class MissionClient:
         Raises:
             MissionNotFound: there is no such mission.
         """
-        return await known_mission(self.connection, mission_id, why=why)
+        mission = await self.connection.mission(mission_id)
+        shown = mission.typed_search_attributes.get(AGENT) or ()
+        (summary,) = await summaries(self.connection, [mission])
+        return KnownMission(
+            **dict(summary),
+            finished_at=mission.close_time,
+            task_queue=mission.task_queue,
+            agents=(shown,) if isinstance(shown, str) else tuple(shown),
+            unread=why,
+        )
 
     async def waiting(self, *, requester: str | None = None) -> Waiting:
         """Return every card, question and pause, of every mission or those of one requester."""
@@ -356,17 +360,16 @@ class MissionClient:
     async def revoke(self, rule_id: str, *, by: str, reason: str = "") -> AgainRecord:
         """Revoke the rule that an approval made for later calls; its earlier calls stand.
 
-        Args:
-            rule_id: the id of the confirmation on which the rule was made.
-            by: the person who revokes it, for the record.
-            reason: for the record.
+        `rule_id` is the id of the confirmation on which the rule was made.
 
         Raises:
             ConfirmationError: no rule is in force under this id.
             NoWorker: no worker is there to handle it.
         """
-        return await revoke_rule(
-            self.connection, RevokeAgain(rule_id=rule_id, by=by, reason=reason)
+        workflow_id = await workflow_of(self.connection, rule_id)
+        wanted = RevokeAgain(rule_id=rule_id, by=by, reason=reason)
+        return await self.connection.update(
+            workflow_id, names.REVOKE_UPDATE, wanted, AgainRecord, about=rule_id
         )
 
     async def reject(
@@ -403,15 +406,9 @@ class MissionClient:
         The call joins a running rollback. An interrupted rollback is resumed, even while the
         mission still runs, since the mission then waits for the rollback.
 
-        Args:
-            mission_id: the id of the mission.
-            reason: for the record.
-            approver: the person who decided on the rollback, for the record; required after a
-                success.
-
         Raises:
             UsageError: the mission still runs; cancelling it rolls it back. Or it succeeded, and
-                `approver` is missing.
+                `approver`, the person who decided on the rollback, is missing.
         """
         return await roll_back(self.connection, mission_id, reason=reason, approver=approver)
 

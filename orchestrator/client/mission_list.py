@@ -17,7 +17,6 @@ from temporalio.client import (
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
 from orchestrator.adapters.temporal.search_attributes import (
-    AGENT,
     MODE,
     REQUESTER,
     STATUS,
@@ -150,20 +149,6 @@ async def missions_named(
 
 
 # -- one line -------------------------------------------------------------------------------------
-
-
-async def known_mission(connection: Connection, mission_id: str, *, why: str) -> KnownMission:
-    """Return the server's facts about a mission."""
-    mission = await connection.mission(mission_id)
-    shown = mission.typed_search_attributes.get(AGENT) or ()
-    (summary,) = await summaries(connection, [mission])
-    return KnownMission(
-        **dict(summary),
-        finished_at=mission.close_time,
-        task_queue=mission.task_queue,
-        agents=(shown,) if isinstance(shown, str) else tuple(shown),
-        unread=why,
-    )
 
 
 async def obstacle_of(

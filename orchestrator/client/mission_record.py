@@ -35,17 +35,6 @@ def seal(record: JsonObject) -> SealedRecord:
     return SealedRecord(record=record, sha256=canonical_digest(record))
 
 
-class RecordedHistory(Record):
-    """A history that the record is based on, with a digest to compare with the server's."""
-
-    workflow_id: str
-    run_id: str
-    workflow_type: str
-    status: str
-    events: int
-    sha256: str
-
-
 async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
     """Return the record of a mission and its rollback. See `MissionHandle.record`."""
     from orchestrator.client.mission_events import mission_events  # loads the workflows
@@ -90,23 +79,23 @@ async def mission_record(connection: Connection, mission_id: str) -> JsonObject:
         "result": result.model_dump(mode="json"),
         "rollback": None if report is None else report.model_dump(mode="json"),
         "events": [event.model_dump(mode="json", exclude={"cursor"}) for event in events],
-        "histories": [history.model_dump(mode="json") for history in histories],
+        "histories": [*histories],
     }
 
 
-async def _history(client: Client, run: WorkflowExecution) -> RecordedHistory:
-    """Return one history with a digest of its events as the server sends them."""
+async def _history(client: Client, run: WorkflowExecution) -> JsonObject:
+    """Return one history that the record is based on, with a digest of its events as sent."""
     digest, events = hashlib.sha256(), 0
     handle = client.get_workflow_handle(run.id, run_id=run.run_id)
     async for event in handle.fetch_history_events():
         written = event.SerializeToString(deterministic=True)
         digest.update(len(written).to_bytes(8, "big") + written)
         events += 1
-    return RecordedHistory(
-        workflow_id=run.id,
-        run_id=run.run_id,
-        workflow_type=run.workflow_type,
-        status=run.status.name.lower() if run.status is not None else "",
-        events=events,
-        sha256=digest.hexdigest(),
-    )
+    return {
+        "workflow_id": run.id,
+        "run_id": run.run_id,
+        "workflow_type": run.workflow_type,
+        "status": run.status.name.lower() if run.status is not None else "",
+        "events": events,
+        "sha256": digest.hexdigest(),
+    }

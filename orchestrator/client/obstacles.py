@@ -131,11 +131,30 @@ async def stuck(client: Client, found: WorkflowExecutionDescription) -> ServiceU
     attempts = found.raw_description.pending_workflow_task.attempt
     if attempts <= _ATTEMPTS:
         return None
-    failed = await _last_failure(client, found)
-    if failed is None:
-        return None
-    reason, known_remedy = failed
-    remedy = known_remedy or (
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=WorkflowExecution(workflow_id=found.id, run_id=found.run_id),
+            maximum_page_size=_LOOKED_THROUGH,
+        )
+    )
+    ends = (EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+    last = next((one for one in answer.history.events if one.event_type in ends), None)
+    if last is None or last.event_type != EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+        return None  # it only timed out
+    failed = last.workflow_task_failed_event_attributes
+    cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
+    read = Failure()
+    read.CopyFrom(failed.failure)  # decoding changes the failure
+    try:
+        error = await client.data_converter.decode_failure(read)
+        said = error.message if isinstance(error, FailureError) else str(error)
+        remedy = _REMEDIES.get(failed.failure.application_failure_info.type, "")
+    except PayloadLocked as locked:
+        said, remedy = f"its words cannot be read: {locked}", _UNREAD
+    words = " ".join(said.split())[:_LONGEST]
+    reason = ": ".join(filter(None, (cause.lower().replace("_", " "), words)))
+    remedy = remedy or (
         "Run its workers with code that can take it, and it goes on by itself; or stop it with: "
         f"{command_lines.terminate(found.id)}; its mission or the next sweep then rolls back what "
         "was done"
@@ -145,39 +164,6 @@ async def stuck(client: Client, found: WorkflowExecutionDescription) -> ServiceU
         f"{remedy}",
         code="WorkflowStuck",
     )
-
-
-async def _last_failure(
-    client: Client, found: WorkflowExecutionDescription
-) -> tuple[str, str] | None:
-    """Return cause and message of the last failed task, and its remedy where one is known.
-
-    Returns None when the task only timed out.
-    """
-    answer = await client.workflow_service.get_workflow_execution_history_reverse(
-        GetWorkflowExecutionHistoryReverseRequest(
-            namespace=client.namespace,
-            execution=WorkflowExecution(workflow_id=found.id, run_id=found.run_id),
-            maximum_page_size=_LOOKED_THROUGH,
-        )
-    )
-    for event in answer.history.events:
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-            failed = event.workflow_task_failed_event_attributes
-            cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
-            read = Failure()
-            read.CopyFrom(failed.failure)  # decoding changes the failure
-            try:
-                error = await client.data_converter.decode_failure(read)
-                said = error.message if isinstance(error, FailureError) else str(error)
-                remedy = _REMEDIES.get(failed.failure.application_failure_info.type, "")
-            except PayloadLocked as locked:
-                said, remedy = f"its words cannot be read: {locked}", _UNREAD
-            words = " ".join(said.split())[:_LONGEST]
-            return ": ".join(filter(None, (cause.lower().replace("_", " "), words))), remedy
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-            return None
-    return None
 
 
 def pinned_version(info: WorkflowExecutionVersioningInfo) -> Version | None:

@@ -32,70 +32,56 @@ async def opened_cards(connection: Connection, mission_id: str) -> AsyncGenerato
 
     The generator ends when the mission is over. It waits minutes for a server that is unavailable.
     """
-    following = _Following(connection, mission_id)
-    seen: set[tuple[str, str]] = set()
-    while not following.is_over:
-        for card in await until_answered(following.open_cards):
-            if (key := (card.confirmation_id, card.digest)) not in seen:
-                seen.add(key)
-                following.since = time.monotonic()
-                yield card
+    run_id, known = "", 0  # the number of the run's events whose changes of the memo are known
+    waits: dict[str, LegWaiting] = {}
+    before: tuple[ConfirmationCard, ...] = ()
+    is_over, since = False, time.monotonic()  # when the last card came, or following began
 
-
-class _Following:
-    """Follows a mission, run after run."""
-
-    def __init__(self, connection: Connection, mission_id: str) -> None:
-        self._connection = connection
-        self._mission_id = mission_id
-        self._run_id = ""
-        self._seen = 0
-        """The number of the run's events whose changes of the memo are known."""
-        self._waits: dict[str, LegWaiting] = {}
-        self._cards: tuple[ConfirmationCard, ...] = ()
-        self.is_over = False
-        self.since = time.monotonic()
-        """When the last card came, or following began."""
-
-    async def open_cards(self) -> tuple[ConfirmationCard, ...]:
-        """Wait until the history has grown; return the cards that are then open."""
-        is_first = not self._run_id
-        if is_first or not await self._has_grown():
-            mission = await self._connection.describe(self._mission_id)
-            self._run_id, self._seen = mission.run_id or "", mission.history_length
-            self.is_over = mission.status is not WorkflowExecutionStatus.RUNNING
-            self._waits = await memo_waits(mission)
-        cards = waiting_of_all(self._waits.values()).cards
-        for card in cards:
-            self._connection.note_saga(card.mission_id, self._mission_id)
-        # A worker has just opened or closed one.
-        if cards != self._cards and not is_first:
-            self._connection.note_worker(self._mission_id)
-        self._cards = cards
-        return cards
-
-    async def _has_grown(self) -> bool:
-        """Wait for events, and read their changes of the memo: a description costs 3 ms of CPU.
-
-        Returns:
-            False if only a description shows the waits: the run is over, or nothing came.
-        """
-        await asyncio.sleep(rest_after(time.monotonic() - self.since))
-        history = self._connection.histories.of(self._mission_id, self._run_id)
-        with self._connection.explaining(self._mission_id):
-            await history.grow(self._seen)
-        grown = history.events[self._seen :]
-        if history.is_whole or not grown:
+    async def has_grown() -> bool:
+        """Read changes of the memo; return False if only a description shows the waits."""
+        nonlocal known
+        await asyncio.sleep(rest_after(time.monotonic() - since))
+        history = connection.histories.of(mission_id, run_id)
+        with connection.explaining(mission_id):
+            await history.grow(known)
+        grown = history.events[known:]
+        if history.is_whole or not grown:  # the run is over, or nothing came
             return False
         for event in grown:
             changed = event.workflow_properties_modified_event_attributes.upserted_memo.fields
             for key in filter(lambda one: one.startswith(names.WAITS_MEMO), changed):
-                self._waits.pop(key, None)
-                waits = await decoded(self._connection.temporal, [changed[key]], LegWaiting)
-                if waits is not None:
-                    self._waits[key] = waits
-        self._seen += len(grown)
+                waits.pop(key, None)
+                written = await decoded(connection.temporal, [changed[key]], LegWaiting)
+                if written is not None:
+                    waits[key] = written
+        known += len(grown)
         return True
+
+    async def open_cards() -> tuple[ConfirmationCard, ...]:
+        """Wait until the history has grown: a description costs 3 ms of CPU."""
+        nonlocal run_id, known, waits, before, is_over
+        is_first = not run_id
+        if is_first or not await has_grown():
+            mission = await connection.describe(mission_id)
+            run_id, known = mission.run_id or "", mission.history_length
+            is_over = mission.status is not WorkflowExecutionStatus.RUNNING
+            waits = await memo_waits(mission)
+        cards = waiting_of_all(waits.values()).cards
+        for card in cards:
+            connection.note_saga(card.mission_id, mission_id)
+        # A worker has just opened or closed one.
+        if cards != before and not is_first:
+            connection.note_worker(mission_id)
+        before = cards
+        return cards
+
+    seen: set[tuple[str, str]] = set()
+    while not is_over:
+        for card in await until_answered(open_cards):
+            if (key := (card.confirmation_id, card.digest)) not in seen:
+                seen.add(key)
+                since = time.monotonic()
+                yield card
 
 
 def rest_after(waited_s: float) -> float:

@@ -6,7 +6,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 
 from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.client.connection import PICK_UP, Connection, check_request
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.obstacles import no_answer
 from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.stores import open_vault
@@ -63,17 +64,6 @@ def mission_start(request: MissionRequest) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Started:
-    """A mission on the server."""
-
-    mission_id: str
-    undeclared_inputs: tuple[str, ...] = ()
-    """Inputs that no tool takes."""
-    queued: str = ""
-    """Why no worker has started the mission yet, in a sentence; empty when one has."""
-
-
 class Starter:
     """Starts missions by update-with-start; keeps only the compiled catalog between two calls."""
 
@@ -82,7 +72,7 @@ class Starter:
         self._settings = settings
         self._compiled: tuple[tuple[tuple[str, int, int], ...], Catalog] | None = None
 
-    async def start(self, request: MissionRequest) -> Started:
+    async def start(self, request: MissionRequest) -> MissionHandle:
         """Start a mission; on return, it is on the server. See `MissionClient.start`."""
         request, brought = await self.completed(request)
         async with self._kept(request, brought):
@@ -94,7 +84,12 @@ class Starter:
                 await self._connection.taken_up(_id_of(request), within=PICK_UP)
             except errors.NoWorker as absence:
                 queued = str(absence)
-        return Started(_id_of(request), brought.undeclared, queued)
+        return MissionHandle(
+            self._connection,
+            _id_of(request),
+            undeclared_inputs=brought.undeclared,
+            queued=queued,
+        )
 
     @contextlib.asynccontextmanager
     async def _kept(self, request: MissionRequest, brought: BroughtInputs) -> AsyncIterator[None]:

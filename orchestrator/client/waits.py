@@ -18,7 +18,6 @@ from orchestrator.confirmation.models import (
     DecisionEnvelope,
     DecisionReceipt,
 )
-from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
@@ -145,17 +144,6 @@ async def send_decision(connection: Connection, decision: Decision) -> DecisionR
         DecisionEnvelope(decision=decision),
         DecisionReceipt,
         about=decision.confirmation_id,
-    )
-
-
-async def revoke_rule(connection: Connection, wanted: RevokeAgain) -> AgainRecord:
-    """Revoke a rule for later calls. See `MissionClient.revoke`."""
-    return await connection.update(
-        await workflow_of(connection, wanted.rule_id),
-        names.REVOKE_UPDATE,
-        wanted,
-        AgainRecord,
-        about=wanted.rule_id,
     )
 
 
