@@ -197,9 +197,8 @@ class MissionClient:
     async def follow_up(self, named: str, request: MissionRequest) -> MissionRequest:
         """Return a request that makes only the one call of a follow-up action.
 
-        Args:
-            named: the action's id in the mission's result, or MISSION:N for the Nth of its list.
-            request: id, budget and policy of the new mission.
+        The action is named by its id in the mission's result, or as MISSION:N, the Nth of its list.
+        Id, budget and policy are those of the request.
 
         Raises:
             UsageError: the mission lists no such follow-up.
@@ -256,9 +255,8 @@ class MissionClient:
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
         """Return missions, newest first, with their waits.
 
-        Args:
-            limit: at most this many; the server takes those that run before those that are over.
-            status: only missions of this status, rollbacks included: `parked` for instance.
+        Of more than `limit`, the server takes those that run before those that are over. A status
+        includes the effects of rollbacks: `parked` for instance.
 
         Raises:
             UsageError: there is no such status.
@@ -280,12 +278,7 @@ class MissionClient:
         """Return a page of the missions of a filter: running ones first, then the last to end.
 
         A filter by text reads a bounded number of missions for a page, which may then be short or
-        empty.
-
-        Args:
-            wanted: the filter; None: all missions.
-            limit: at most this many.
-            cursor: `next` of the page before, for the same filter; None: the first page.
+        empty. `cursor` is `next` of the page before, for the same filter; None: the first page.
 
         Raises:
             UsageError: there is no such status, or no such cursor.
@@ -306,11 +299,7 @@ class MissionClient:
         return await mission_file(self._settings, mission_id, handle)
 
     async def known(self, mission_id: str, *, why: str) -> KnownMission:
-        """Return the server's facts about a mission whose history cannot be replayed here.
-
-        Raises:
-            MissionNotFound: there is no such mission.
-        """
+        """Return the server's facts about a mission whose history cannot be replayed here."""
         mission = await self.connection.mission(mission_id)
         shown = mission.typed_search_attributes.get(AGENT) or ()
         (summary,) = await summaries(self.connection, [mission])
@@ -439,8 +428,7 @@ class MissionClient:
     async def purge_personal(self, mission_id: str, *, force: bool = False) -> tuple[str, ...]:
         """Remove the personal values that a mission brought, and its observations.
 
-        Returns:
-            The names of the fields.
+        The names of the fields are returned.
 
         Raises:
             UsageError: the mission or its rollback may still need the values, and `force` is False.

@@ -249,46 +249,38 @@ class _HistoryReader:
                     with self._explaining():
                         self._events = await self._history.read(await self._handle.describe())
             except MissionNotFound:
-                if await self._passes_over():
+                _LOG.warning(
+                    "the history of %s, run %s, is no longer kept: its events are left out",
+                    self.workflow_id,
+                    self.run_id,
+                )
+                newest = await described(
+                    self._connection.temporal.get_workflow_handle(self.workflow_id)
+                )
+                if newest is not None and newest.run_id not in (None, self.run_id):
+                    self._begin(HistoryPlace(newest.run_id or "", 0, 0))
                     continue
+                self._is_gone = True
                 if self._kind == names.MISSION_WORKFLOW:
                     raise
                 return found
             found += await self._making.of(self._events)
-            goes_on = await self._goes_on()
+            end = end_of(self._events)
+            if end is None or self._is_last:
+                return found
+            if end.event_type == CONTINUED:
+                ended = end.workflow_execution_continued_as_new_event_attributes
+                goes_on = ended.new_execution_run_id
+            else:
+                # An operator may reset a run, even a closed one: a new run then continues from its
+                # middle.
+                with self._explaining():
+                    closed = await self._handle.describe()
+                goes_on = closed.raw_description.workflow_extended_info.reset_run_id
+                self._is_last = not goes_on
             if not goes_on:
                 return found
             self._begin(HistoryPlace(goes_on, 0, 0))
-
-    async def _goes_on(self) -> str:
-        """Return the run that continues where this one ended; '' if there is none.
-
-        An operator may reset a run, even a closed one: a new run then continues from its middle.
-        """
-        end = end_of(self._events)
-        if end is None or self._is_last:
-            return ""
-        if end.event_type == CONTINUED:
-            return end.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
-        with self._explaining():
-            found = await self._handle.describe()
-        reset: str = found.raw_description.workflow_extended_info.reset_run_id
-        self._is_last = not reset
-        return reset
-
-    async def _passes_over(self) -> bool:
-        """Continue with the newest run if the server lost this one; return False without any."""
-        _LOG.warning(
-            "the history of %s, run %s, is no longer kept: its events are left out",
-            self.workflow_id,
-            self.run_id,
-        )
-        newest = await described(self._connection.temporal.get_workflow_handle(self.workflow_id))
-        if newest is None or newest.run_id in (None, self.run_id):
-            self._is_gone = True
-            return False
-        self._begin(HistoryPlace(newest.run_id or "", 0, 0))
-        return True
 
     async def more(self) -> None:
         """Wait until the history has grown."""

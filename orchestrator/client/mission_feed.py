@@ -6,7 +6,7 @@ within a workflow.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Container
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -143,8 +143,30 @@ class _Sweeps:
     async def sweep(self) -> list[PlacedEvent]:
         """Return the events since the previous sweep, in the order of their times."""
         began, swept_at = monotonic(), datetime.now(UTC)
-        listed = await self._listed(self._query())
-        listed += await self._waited({one.run_id for one in listed})
+        known_times = [one for one in (self._begun.begun, self._since) if one is not None]
+        closed_after = max(known_times).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        of_queue = f"TaskQueue = {quoted(self._task_queue)} AND " if self._task_queue else ""
+        ours = f"'{names.MISSION_WORKFLOW}', '{names.SESSION_WORKFLOW}'"
+        open_or_late = f"(ExecutionStatus = 'Running' OR CloseTime > '{closed_after}')"
+        waits = (
+            f"WorkflowType NOT IN ({ours}, '{names.ROLLBACK_WORKFLOW}') AND "
+            f"ExecutionStatus = 'Running' AND "
+            f"{names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer')"
+        )
+        query = f"{of_queue}(WorkflowType IN ({ours}) AND {open_or_late} OR {waits})"
+        listed = await self._listed(query)
+        ids = {one.run_id for one in listed}
+        # Runs that waited when they were read last, and are not listed any more.
+        for run_id, waited in self._runs.items():
+            if waited.is_waiting and run_id not in ids:
+                waited.rest_s = 0.0
+                listed.append(waited.run)
+        unknown = [one for one in self._unknown if one not in ids]
+        for first in range(0, len(unknown), _PAGE):
+            several = ", ".join(map(quoted, unknown[first : first + _PAGE]))
+            found_now = await self._listed(f"RunId IN ({several})")
+            listed += [one for one in found_now if one.workflow_type not in _LISTED]
+        self._unknown = ()
         known, self._runs = self._runs, {}
         due: list[WorkflowExecution] = []
         for run in listed:
@@ -165,33 +187,6 @@ class _Sweeps:
     async def _listed(self, query: str) -> list[WorkflowExecution]:
         with self._connection.explaining():
             return [one async for one in self._connection.temporal.list_workflows(query)]
-
-    async def _waited(self, listed: Container[str]) -> list[WorkflowExecution]:
-        """Return runs that waited when they were read last, and are not listed any more."""
-        waited = [one for run, one in self._runs.items() if one.is_waiting and run not in listed]
-        for known in waited:
-            known.rest_s = 0.0
-        runs = [one.run for one in waited]
-        unknown = [one for one in self._unknown if one not in listed]
-        for first in range(0, len(unknown), _PAGE):
-            several = ", ".join(map(quoted, unknown[first : first + _PAGE]))
-            found = await self._listed(f"RunId IN ({several})")
-            runs += [one for one in found if one.workflow_type not in _LISTED]
-        self._unknown = ()
-        return runs
-
-    def _query(self) -> str:
-        known = [moment for moment in (self._begun.begun, self._since) if moment is not None]
-        closed_after = max(known).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        of_queue = f"TaskQueue = {quoted(self._task_queue)} AND " if self._task_queue else ""
-        ours = f"'{names.MISSION_WORKFLOW}', '{names.SESSION_WORKFLOW}'"
-        open_or_late = f"(ExecutionStatus = 'Running' OR CloseTime > '{closed_after}')"
-        waits = (
-            f"WorkflowType NOT IN ({ours}, '{names.ROLLBACK_WORKFLOW}') AND "
-            f"ExecutionStatus = 'Running' AND "
-            f"{names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer')"
-        )
-        return f"{of_queue}(WorkflowType IN ({ours}) AND {open_or_late} OR {waits})"
 
     def _followed(self, run: WorkflowExecution) -> _Followed:
         place = self._begun.places.get(run.run_id, HistoryPlace(run.run_id, 0, 0))

@@ -127,11 +127,7 @@ class MissionHandle:
         return await obstacle_of(self._connection, await self._connection.mission(self.mission_id))
 
     async def now(self) -> "MissionNow":
-        """Return all that a page shows of the mission, by one description of it.
-
-        Raises:
-            MissionNotFound: the server knows no such mission.
-        """
+        """Return all that a page shows of the mission, by one description of it."""
         from orchestrator.client.call_progress import call_progress  # for doors alone
 
         mission = await self._connection.mission(self.mission_id)
@@ -177,14 +173,10 @@ class MissionHandle:
     async def reject(
         self, card: ConfirmationCard, *, reason: str, approver: str, then: Then = "replan"
     ) -> DecisionReceipt:
-        """Reject a card.
+        """Reject a card, for a reason that the planner and the record get.
 
-        Args:
-            card: the card.
-            reason: for the planner and the record.
-            approver: the person who decides.
-            then: the planner looks for another way (`replan`), the leg is skipped (`skip`), or the
-                mission is rolled back (`rollback`).
+        Then the planner looks for another way (`replan`), the leg is skipped (`skip`), or the
+        mission is rolled back (`rollback`).
         """
         return await send_decision(
             self._connection,
@@ -206,10 +198,8 @@ class MissionHandle:
         """Answer a leg's question; one that asks to store personal fields takes no values.
 
         Texts are read by the question's fields: "tomorrow", "8 pm", "120 euros", "two". A question
-        with one field takes its text without a name: `answer(question_id, "go on")`.
-
-        Returns:
-            The values with which the mission continues.
+        with one field takes its text without a name: `answer(question_id, "go on")`. The values
+        with which the mission continues are returned.
 
         Raises:
             QuestionError: no such question is open, or a text is invalid or ambiguous; then the
@@ -229,14 +219,8 @@ class MissionHandle:
     ) -> list[ModelPause]:
         """Retry the model of a waiting leg now, continue with another model, or give up.
 
-        Args:
-            pause_id: the pause of one leg; None: all waiting legs of this mission.
-            model: `provider:model` to continue with.
-            give_up: fail the leg, so that the mission is rolled back.
-            by: the person who decides, for the record.
-
-        Returns:
-            The pauses before the call.
+        Without `pause_id`, all waiting legs of this mission are meant. A leg that is given up
+        fails, so that the mission is rolled back. The pauses before the call are returned.
 
         Raises:
             QuestionError: no leg waits for its model, or not under that id.
@@ -285,9 +269,6 @@ class MissionHandle:
         """Return the audit record of a mission; both the mission and its rollback must be over.
 
         `orchestrator.client.mission_record.seal` adds a digest.
-
-        Raises:
-            UsageError: the mission or its rollback still runs.
         """
         from orchestrator.client.mission_record import mission_record  # reads signatures
 
@@ -298,10 +279,8 @@ class MissionHandle:
     ) -> AsyncGenerator[MissionResult]:
         """Yield the result document each time it changes, until the mission is over.
 
-        Args:
-            every_s: seconds between two reads.
-            notify: called with the reason while nobody answers. If given, the call waits forever,
-                else for minutes.
+        It is read every `every_s` seconds. `notify` is called with the reason while nobody answers;
+        if given, the call waits forever, else for minutes.
         """
         before: MissionResult | None = None
         length = -1
@@ -327,14 +306,8 @@ class MissionHandle:
     ) -> "AsyncGenerator[AnyEvent, None]":
         """Yield the events of a mission, until it is over and its rollback has tried everything.
 
-        They are read from recorded history, which costs the mission nothing. Each event has a
-        `cursor`: passed as `after`, it continues with exactly the events that follow.
-
-        Args:
-            after: the cursor of an event; None: from the beginning.
-            follow: wait for new events; if False, end with the events so far.
-            notify: called with the reason while the server does not answer. If given, the call
-                waits forever, else for minutes.
+        They are read from recorded history, which costs the mission nothing. The arguments are
+        those of `MissionClient.events`; a cursor is of an event of this mission.
         """
         from orchestrator.client.mission_events import mission_events  # loads the workflows
 

@@ -103,8 +103,19 @@ async def remove_expired(
         await asyncio.to_thread(vault.purge, *expired)
     superseded = 0
     if held.superseded():
-        workflows = await asyncio.to_thread(sagas)
-        until = min(now - retention, await _oldest_open(client, now, workflows))
+        # The oldest mission that is open or has an open rollback. Workflows with sagas count while
+        # a saga of theirs has made a call, or waits for a person.
+        kinds = f"'{names.MISSION_WORKFLOW}', '{names.ROLLBACK_WORKFLOW}'"
+        waits = f"{names.WAITING_FOR_ATTRIBUTE} IS NOT NULL"
+        query = f"(WorkflowType IN ({kinds}) OR {waits}) AND ExecutionStatus = 'Running'"
+        until = now - retention
+        for workflow_id in set(await asyncio.to_thread(sagas)):
+            saga = await described(client.get_workflow_handle(workflow_id))
+            if saga is not None and saga.status is WorkflowExecutionStatus.RUNNING:
+                until = min(until, saga.start_time)
+        async for one in client.list_workflows(query):
+            mission = await described(client.get_workflow_handle(names.mission_of(one.id)))
+            until = min(until, one.start_time, mission.start_time if mission else until)
         superseded = await asyncio.to_thread(vault.drop_superseded, until)
     return Removed(expired, superseded)
 
@@ -180,25 +191,6 @@ async def end_of(client: Client, mission_id: str, workflow_id: str = "") -> Miss
         )
     ends = [one.close_time for one in (mission, rollback) if one is not None]
     return MissionEnd(max((end for end in ends if end is not None), default=None))
-
-
-async def _oldest_open(client: Client, now: datetime, workflows: Iterable[str]) -> datetime:
-    """Return the start of the oldest mission that is open or has an open rollback; else now.
-
-    Workflows with sagas count while a saga of theirs has made a call, or waits for a person.
-    """
-    kinds = f"'{names.MISSION_WORKFLOW}', '{names.ROLLBACK_WORKFLOW}'"
-    waits = f"{names.WAITING_FOR_ATTRIBUTE} IS NOT NULL"
-    query = f"(WorkflowType IN ({kinds}) OR {waits}) AND ExecutionStatus = 'Running'"
-    oldest = now
-    for workflow_id in set(workflows):
-        found = await described(client.get_workflow_handle(workflow_id))
-        if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
-            oldest = min(oldest, found.start_time)
-    async for execution in client.list_workflows(query):
-        mission = await described(client.get_workflow_handle(names.mission_of(execution.id)))
-        oldest = min(oldest, execution.start_time, mission.start_time if mission else oldest)
-    return oldest
 
 
 # -- catalogs --------------------------------------------------------------------------------------

@@ -184,11 +184,8 @@ class SessionHandle:
         """Return tools for a graph or an agent of LangGraph, whose calls are calls of this session.
 
         A node that runs again after a crash makes no call twice: the id that the model gave to a
-        call is its key.
-
-        Args:
-            tools: names, with * for any part: `flight_*`.
-            request: the request to the agent, which selects the tools that fit it; empty: all.
+        call is its key. Names may have * for any part: `flight_*`. Of them, `request` selects those
+        that fit the request to the agent; empty: all.
         """
         from orchestrator.client.langgraph_tools import session_tools  # needs the extra `langgraph`
 

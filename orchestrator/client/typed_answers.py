@@ -198,7 +198,11 @@ def read_text(
         case "priced":
             return _json_object(text) or _priced(text, schema, now)
         case "several":
-            return _several(text, schema, now)
+            if isinstance(as_json := _json(text), list):
+                return as_json
+            items = schema.get("items")
+            each = items if isinstance(items, dict) else {}
+            return [read_text(part, each, now=now) for part in _APART.split(text) if part.strip()]
         case "object":
             if (read := _json_object(text)) is None:
                 raise ValueUnread(f"{text!r} is no JSON object")
@@ -231,7 +235,14 @@ def _choice(
         return found[0].value
     begun = [c for c in choices if said and _plain(c.label).startswith(said)]
     if is_open:
-        return _own_text(text, begun, choices)
+        if not said:
+            raise ValueUnread("nothing was said")
+        # A free text, unless it is a misspelt option, or a bare yes or no.
+        near = begun or [c for c in choices if fuzz.ratio(said, _plain(c.label)) >= _SLIP]
+        if said in _YES | _NO or near:
+            hint = f"; is {near[0].label!r} meant?" if near else ""
+            raise ValueUnread(f"{text!r} is none of {_among(choices, choices)}{hint}")
+        return text
     if not begun and len(said) > 2:  # "acme" in "INV-7, Acme, 12 EUR"
         words = re.compile(rf"(?<!\w){re.escape(said)}(?!\w)")
         begun = [c for c in choices if words.search(_plain(c.label))]
@@ -279,18 +290,6 @@ def _is_misspelt(said: str, label: str) -> bool:
 
 def _is_all(words: Sequence[str], meaning: Container[str]) -> bool:
     return bool(words) and all(word in meaning for word in words)
-
-
-def _own_text(text: str, begun: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
-    """Return a free text, unless it is a misspelt option, or a bare yes or no."""
-    said = _plain(text)
-    if not said:
-        raise ValueUnread("nothing was said")
-    near = begun or [c for c in choices if fuzz.ratio(said, _plain(c.label)) >= _SLIP]
-    if said in _YES | _NO or near:
-        meant = f"; is {near[0].label!r} meant?" if near else ""
-        raise ValueUnread(f"{text!r} is none of {_among(choices, choices)}{meant}")
-    return text
 
 
 def _plain(text: str) -> str:
@@ -393,15 +392,6 @@ def _priced(text: str, schema: JsonObject, now: datetime) -> JsonObject:
         raise ValueUnread(f"{text!r} does not say what costs that")
     what = " ".join(words[said[0] : said[-1] + 1])
     return {text_with_money(schema): what, **_money(amounts[0].text, schema, now)}
-
-
-def _several(text: str, schema: JsonObject, now: datetime) -> list[JsonValue]:
-    as_json = _json(text)
-    if isinstance(as_json, list):
-        return as_json
-    items = schema.get("items")
-    each = items if isinstance(items, dict) else {}
-    return [read_text(part, each, now=now) for part in _APART.split(text) if part.strip()]
 
 
 def _json_object(text: str) -> JsonObject | None:
