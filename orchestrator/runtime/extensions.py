@@ -42,38 +42,22 @@ class PlannerParts:
 
 
 def load_planner(named: str, parts: PlannerParts) -> Planner:
-    """Return the planner that a setting names.
-
-    Raises:
-        UsageError: no planner has that name, it cannot be loaded, or it is no planner.
-    """
+    """Return the planner that a setting names."""
     return cast(Planner, _made("planner", "planner", Planner, named, parts))
 
 
 def load_leg_planner(named: str, parts: PlannerParts) -> StepPlanner:
-    """Return an agent's own planner, which decides the steps of its legs and splits no goal.
-
-    Raises:
-        UsageError: no planner has that name, it cannot be loaded, or it decides no steps.
-    """
+    """Return an agent's own planner, which decides the steps of its legs and splits no goal."""
     return cast(StepPlanner, _made("planner", "planner of steps", StepPlanner, named, parts))
 
 
 def load_embedder(named: str, settings: Settings) -> Embedder:
-    """Return the user's own embedder that a setting names.
-
-    Raises:
-        UsageError: no embedder has that name, it cannot be loaded, or it is no embedder.
-    """
+    """Return the user's own embedder that a setting names."""
     return cast(Embedder, _made("embedder", "embedder", Embedder, named, settings))
 
 
 def check_given(planner: Planner | None, embedder: Embedder | None) -> None:
-    """Refuse invalid objects before a worker polls with them.
-
-    Raises:
-        UsageError: one of them has missing members of its protocol, or is a class.
-    """
+    """Refuse invalid objects before a worker polls with them."""
     if planner is not None:
         _check("run_worker is given", "planner", Planner, planner)
     if embedder is not None:
@@ -98,7 +82,21 @@ def _made(kind: str, noun: str, protocol: type, named: str, argument: object) ->
 
 
 def _factory(kind: str, named: str) -> tuple[str, Callable[[Any], Any]]:
-    place = _place_of(kind, named)
+    group = f"orchestrator.{kind}s"
+    entries = entry_points(group=group)
+    places = sorted({entry.value for entry in entries.select(name=named)}) or [named]
+    if len(places) > 1:
+        raise UsageError(f"several packages have a {kind} {named!r}: name {' or '.join(places)}")
+    if places == [named] and not _PLACE.fullmatch(named):
+        ours = _OURS if kind == "embedder" else f"{CHAINING}, {LLM}, "
+        raise UsageError(
+            f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
+            f"({', '.join(sorted(entries.names)) or 'none is'})"
+        )
+    # An installed command has its own file's folder on the path, not the current one.
+    if places == [named] and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    place = EntryPoint(named, places[0], group)
     try:
         factory = place.load()
     except (ImportError, AttributeError) as error:
@@ -133,26 +131,6 @@ def _one_line(error: Exception) -> str:
     return f"{text} ({raised_in.filename}, line {raised_in.lineno})"
 
 
-def _place_of(kind: str, named: str) -> EntryPoint:
-    group = f"orchestrator.{kind}s"
-    entries = entry_points(group=group)
-    places = sorted({entry.value for entry in entries.select(name=named)})
-    if len(places) > 1:
-        raise UsageError(f"several packages have a {kind} {named!r}: name {' or '.join(places)}")
-    if places:
-        return EntryPoint(named, places[0], group)
-    if not _PLACE.fullmatch(named):
-        ours = _OURS if kind == "embedder" else f"{CHAINING}, {LLM}, "
-        raise UsageError(
-            f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
-            f"({', '.join(sorted(entries.names)) or 'none is'})"
-        )
-    # An installed command has its own file's folder on the path, not the current one.
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    return EntryPoint(named, named, group)
-
-
 LLM_EXTRA = "pip install 'orchestrator-missions[llm]'"
 
 
@@ -167,12 +145,7 @@ class ExaminedProfiles:
 
 
 def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> ExaminedProfiles:
-    """Read a file of profiles and check all of it.
-
-    Args:
-        path: YAML or JSON.
-        catalog: the domains and tools that profiles may name.
-        own_planner: True if the user's own planner plans, which may call any model.
+    """Read a file of profiles and check all of it; the user's own planner may call any model.
 
     Raises:
         DocumentUnreadable: the file is missing, or is no list.

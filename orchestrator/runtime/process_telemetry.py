@@ -35,11 +35,7 @@ class Wanted:
 
     @classmethod
     def by(cls, environ: Mapping[str, str] = os.environ) -> "Wanted":
-        """Read the variables; without any of them no exporter is wanted.
-
-        Raises:
-            UsageError: an unknown protocol.
-        """
+        """Read the variables; without any of them no exporter is wanted."""
         if environ.get(_DISABLED, "").strip().lower() == "true":
             return cls()
         return cls(_exporters(environ, "traces"), _exporters(environ, "metrics"))
@@ -80,12 +76,8 @@ async def process_telemetry(
     """Provide telemetry while the body runs; enter it before a Temporal client connects.
 
     If nothing is configured, nothing of it is imported, and only the log of a worker's SDK is
-    routed to Python's.
-
-    Args:
-        service: the name in dashboards, unless OTEL_SERVICE_NAME sets one.
-        serves_metrics: True if Prometheus may scrape the metrics.
-        is_worker: True if the process, and its SDK, measure; other processes only trace.
+    routed to Python's. A process that is no worker only traces. `service` is the name in
+    dashboards, unless OTEL_SERVICE_NAME sets one.
 
     Raises:
         UsageError: a variable needs a package that is not installed.

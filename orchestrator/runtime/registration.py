@@ -147,11 +147,7 @@ async def _missing(client: Client) -> dict[str, IndexedValueType.ValueType]:
 
 
 async def register_search_attributes(client: Client) -> None:
-    """Register the search attributes that workflows set, except those that the server has.
-
-    Raises:
-        UsageError: the namespace has no room for them.
-    """
+    """Register the search attributes that workflows set, except those that the server has."""
     if not (missing := await _missing(client)):
         return
     try:

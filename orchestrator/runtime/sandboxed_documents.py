@@ -84,11 +84,8 @@ class Redirected(NamedTuple):
 def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port: int) -> Redirected:
     """Write documents that call only the sandbox into a folder that contains no others.
 
-    Args:
-        documents: by name, overlays applied.
-        folder: the folder of the installation's state.
-        port: the sandbox's port, unless the server variables set another, so that pinned documents
-            follow the sandbox to a new port.
+    They call its port unless the server variables set another, so that pinned documents follow the
+    sandbox to a new port.
 
     Raises:
         UsageError: the sandbox cannot serve a document, which the error names.

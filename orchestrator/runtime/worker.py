@@ -170,11 +170,7 @@ def build(
 
 
 def served_queues(settings: Settings, agents: Sequence[AgentProfile]) -> Iterable[str]:
-    """Return the task queues of a worker: its own, and those of agents that it must serve.
-
-    Raises:
-        UsageError: the settings name a queue that no agent has.
-    """
+    """Return the task queues of a worker: its own, and those of agents that it must serve."""
     queues = dict.fromkeys(agent.task_queue for agent in agents if agent.task_queue)
     match settings.agent_queues:
         case ():
@@ -309,11 +305,7 @@ async def run_worker(
 
 
 async def introduce(client: Client, settings: Settings) -> None:
-    """Register at the server what workflows need before they run.
-
-    Raises:
-        ServerUnreachable: the server became unavailable meanwhile.
-    """
+    """Register at the server what workflows need before they run."""
     with Connection(client, settings.task_queue).explaining():
         await register_search_attributes(client)
         await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
