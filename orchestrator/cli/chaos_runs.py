@@ -31,10 +31,10 @@ from orchestrator.chaos.conductor import GOALS
 from orchestrator.chaos.crew import write_conditional_documents
 from orchestrator.chaos.exhaustive import EveryPoint
 from orchestrator.chaos.pairs import check_pairs
-from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
+from orchestrator.chaos.scenarios.chaos_faults import format_faults
 from orchestrator.chaos.scenarios.plan import write_script
 from orchestrator.chaos.user_code import UserWorkflow, load_workflow
-from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS, POLICY
+from orchestrator.chaos.user_workflows import POLICY
 from orchestrator.chaos.verdicts.report import ChaosReport, Flaw, PairsReport
 from orchestrator.cli.options import mcp_listings, note_unmarked
 from orchestrator.cli.output import colored, counting_bar, line, progress
@@ -47,7 +47,6 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_redirected
 from orchestrator.sandbox import DocumentError
 from orchestrator.settings import bundled_specs
-from orchestrator.testing.postgres import PostgresServer
 
 
 @dataclass(frozen=True)
@@ -129,11 +128,6 @@ class ChosenRun:
     modelled: ModelledRun | None = None
     """The model that plans; None: rules do."""
 
-    @property
-    def workflow(self) -> UserWorkflow | None:
-        """The user's workflow in Python."""
-        return None if self.case is None else self.case.python
-
     def command(self, index: int) -> str:
         """Return the command that runs one of its missions again."""
         options = self.options
@@ -153,8 +147,18 @@ class ChosenRun:
     async def play(self, stack: Stack, bar: Progress) -> ChaosReport:
         """Run the missions on an installation."""
         goals = tuple([self.case.target] if self.case else self.goals or GOALS)
-        if self.missions is None:
-            return await self._every_point(stack, bar, goals[0])
+        workflow = None if self.case is None else self.case.python
+        if self.missions is None:  # missions of one goal, with one fault each
+            task = bar.add_task("points", total=None)
+            every = EveryPoint(
+                stack,
+                self.options,
+                goals[0],
+                on_count=lambda count: bar.update(task, total=count),
+                on_end=lambda _: bar.advance(task),
+                workflow=workflow,
+            )
+            return await every.run(self.command, only=self.only)
         options = self.options
         indexes = range(self.missions) if self.only is None else [self.only]
         scripts = [write_script(options.seed, one, options.faults, goals) for one in indexes]
@@ -167,43 +171,8 @@ class ChosenRun:
             self.command,
             on_end=lambda _: bar.advance(task),
             modelled=self.modelled,
-            workflow=self.workflow,
+            workflow=workflow,
         )
-
-    async def _every_point(self, stack: Stack, bar: Progress, goal: str) -> ChaosReport:
-        """Run missions of one goal, with one fault each."""
-        task = bar.add_task("points", total=None)
-        every = EveryPoint(
-            stack,
-            self.options,
-            goal,
-            on_count=lambda count: bar.update(task, total=count),
-            on_end=lambda _: bar.advance(task),
-            workflow=self.workflow,
-        )
-        return await every.run(self.command, only=self.only)
-
-
-def options_of(
-    case: UserCase | None,
-    *,
-    seed: int,
-    faults: frozenset[ChaosFault],
-    at_once: int,
-    workers: int,
-    store: str,
-) -> RunOptions:
-    """Return the options of a run, without the faults that a workflow in Python cannot have."""
-    if case is not None and case.python is not None:
-        faults -= NOT_FOR_WORKFLOWS
-    return RunOptions(
-        seed,
-        faults,
-        at_once=at_once,
-        workers=workers,
-        postgres=PostgresServer() if store == "postgresql" else None,
-        written=None if case is None else case.written,
-    )
 
 
 async def planned_by_a_model(

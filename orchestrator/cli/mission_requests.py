@@ -122,8 +122,7 @@ _OF_STARTS: Final = ("mission_id", "follow_up")
 def takes_request(*, starts: bool = False) -> Callable[[Command], Command]:
     """Give a command, in the place of its first parameter, all options that make up a request.
 
-    Args:
-        starts: offer the options of a start, such as an id of the caller's own.
+    With `starts`, these include the options of a start, such as an id of the caller's own.
     """
 
     def with_options(command: Command) -> Command:
@@ -224,13 +223,7 @@ def request_of(
 
 
 def workflow_source(named: str, sources: Sequence[str]) -> "WorkflowSource":
-    """Return the workflow that `FILE` or `FILE#ID` names.
-
-    Raises:
-        DocumentUnreadable: the file, or one that it refers to, cannot be read.
-        DocumentInvalid: it is no Arazzo document that can run here.
-        UsageError: it is too large.
-    """
+    """Return the workflow that `FILE` or `FILE#ID` names."""
     from orchestrator.arazzo.arazzo_files import load_contents
     from orchestrator.planning.models import MOST_WORKFLOW_CHARACTERS, WorkflowSource
 

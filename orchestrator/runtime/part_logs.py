@@ -26,7 +26,7 @@ class PartLog:
         self._kept = b""
 
     def new_lines(self, *, to_the_end: bool = False) -> list[str]:
-        """Return the lines since the last read; an incomplete one waits for its end or the part's."""
+        """Return the lines since the last read; an incomplete line waits for its end."""
         size = _size(self._path)
         if size < self._read:  # the file was truncated
             self._read, self._kept = 0, b""

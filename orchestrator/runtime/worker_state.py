@@ -59,8 +59,8 @@ class WorkerState:
     ) -> None:
         """Note that the worker takes tasks from now on.
 
-        `ask_store` is called in a thread, and returns when the store has answered; `ask_server` returns
-        why the server cannot serve missions.
+        `ask_store` is called in a thread, and returns when the store has answered; `ask_server`
+        returns why the server cannot serve missions.
         """
         self._client, self._workers, self.phase = client, workers, Phase.POLLING
         self._ask_store, self._ask_server = ask_store, ask_server
