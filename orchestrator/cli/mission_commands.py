@@ -341,7 +341,7 @@ def export(
 
 def _write_arazzo(mission_id: str, specs: list[Path] | None, out: Path | None) -> None:
     from orchestrator.arazzo.workflow_export import as_yaml
-    from orchestrator.client.mission_calls import mission_as_arazzo
+    from orchestrator.client.mission_record import mission_as_arazzo
 
     if out is not None and out.exists():
         raise UsageError(f"{out} is there already: name a new file")

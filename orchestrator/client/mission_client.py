@@ -21,7 +21,6 @@ from orchestrator.client.mission_rollback import (
     roll_back,
 )
 from orchestrator.client.mission_state import read_report
-from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.saga_list import SagaAccount, list_sagas, saga_account
 from orchestrator.client.start import Starter, preview_plan
 from orchestrator.client.stores import store_of
@@ -29,6 +28,7 @@ from orchestrator.client.waits import (
     all_waiting,
     open_card,
     open_question,
+    opened_cards,
     send_decision,
     workflow_of,
 )

@@ -12,8 +12,14 @@ from orchestrator.client.connection import Connection, Notify, until_answered
 from orchestrator.client.mission_list import obstacle_of
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.mission_state import find_report, read_mission
-from orchestrator.client.opened_cards import opened_cards
-from orchestrator.client.waits import Understood, mission_of, send_answer, send_decision, waits_in
+from orchestrator.client.waits import (
+    Understood,
+    mission_of,
+    opened_cards,
+    send_answer,
+    send_decision,
+    waits_in,
+)
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
