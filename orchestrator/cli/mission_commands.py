@@ -310,11 +310,21 @@ def export(
 
     Example: orchestrator mission export trip-1a2b3c --format arazzo --out trip.arazzo.yaml
     """
+    if file is None and out is not None and out.exists():
+        raise UsageError(f"{out} is there already: name a new file")
     if style is ExportFormat.ARAZZO:
         if file:
             raise UsageError("--format arazzo takes only --out")
-        _write_arazzo(mission_id, specs, out)
-        return
+        from orchestrator.arazzo.workflow_export import as_yaml
+        from orchestrator.client.mission_record import mission_as_arazzo
+
+        catalog = open_catalog(specs, None)
+        made = ask(lambda client: mission_as_arazzo(client.connection, mission_id, catalog))
+        if out is None:
+            return typer.echo(visible_block(as_yaml(made)), nl=False)
+        write_new(out, as_yaml(made).encode())
+        check = f"{out}: check it with: orchestrator workflow lint {out}"
+        return progress.print(line(check), soft_wrap=True)
     if file is not None:
         if out is None:
             raise UsageError("--file needs --out, the file to write")
@@ -323,35 +333,16 @@ def export(
 
         kept = run(mission_file(load_settings(), mission_id, file))
         write_new(out, kept.content)
-        progress.print(line(f"{out}: {kept}"), soft_wrap=True)
-        return
+        return progress.print(line(f"{out}: {kept}"), soft_wrap=True)
     from orchestrator.client.mission_record import seal
 
-    if out is not None and out.exists():
-        raise UsageError(f"{out} is there already: name a new file")
     record = ask(lambda client: client.get(mission_id).record())
     sealed = seal(record)
     if out is None:
-        print_json(sealed)
-        return
+        return print_json(sealed)
     text = json.dumps(sealed.model_dump(mode="json"), indent=2)
     write_new(out, f"{text}\n".encode("ascii"))
-    progress.print(line(f"{out}: SHA-256 {sealed.sha256}"), soft_wrap=True)
-
-
-def _write_arazzo(mission_id: str, specs: list[Path] | None, out: Path | None) -> None:
-    from orchestrator.arazzo.workflow_export import as_yaml
-    from orchestrator.client.mission_record import mission_as_arazzo
-
-    if out is not None and out.exists():
-        raise UsageError(f"{out} is there already: name a new file")
-    catalog = open_catalog(specs, None)
-    text = as_yaml(ask(lambda client: mission_as_arazzo(client.connection, mission_id, catalog)))
-    if out is None:
-        typer.echo(visible_block(text), nl=False)
-        return
-    write_new(out, text.encode())
-    progress.print(line(f"{out}: check it with: orchestrator workflow lint {out}"), soft_wrap=True)
+    return progress.print(line(f"{out}: SHA-256 {sealed.sha256}"), soft_wrap=True)
 
 
 @app.command()

@@ -127,9 +127,29 @@ class Replays:
             EventsUnreadable: this release's code cannot have made the history.
             OrchestratorError: the client's codec cannot open a payload.
         """
-        tasks = sorted(task_ends(events))
+        ends = task_ends(events)
+        tasks = sorted(ends)
+        # The lengths to which the history is replayed in turn. The core applies an update that
+        # arrived while a task was running together with that task, although the recorded task did
+        # not know of the update.
+        cuts: set[int] = set()
+        before = 0
+        for task, end in ends.items():
+            started = events[task - events[0].event_id].workflow_task_started_event_attributes
+            updates = (
+                event.workflow_execution_update_accepted_event_attributes
+                for event in events[before:end]
+                if event.event_type == _ACCEPTED
+            )
+            # Sent before the task that took it was even scheduled.
+            sent = (one.accepted_request_sequencing_event_id for one in updates)
+            if before and any(one < started.scheduled_event_id for one in sent):
+                cuts.add(before)
+            if task == seen:
+                cuts.add(end)
+            before = end
         found: list[SeenState] = []
-        for cut in _cuts(events, after, seen):
+        for cut in sorted({one for one in (*cuts, before) if one > ends.get(after, 0)}):
             notes = _Notes(read, tasks, after=found[-1].task if found else after)
             await self._replay(WorkflowHistory(workflow_id, events[:cut]), notes)
             is_same = found and notes.found and notes.found[0].state == found[-1].state
@@ -216,33 +236,6 @@ def task_ends(events: Sequence[HistoryEvent]) -> dict[int, int]:
             if made_by in (ended, completed, 0) or event.event_type in _OF_UPDATES:
                 ends[ended] = place
     return ends
-
-
-def _cuts(events: Sequence[HistoryEvent], after: int, seen: int) -> list[int]:
-    """Return the lengths to which the history is replayed in turn, ending with the whole history.
-
-    The core applies an update that arrived while a task was running together with that task,
-    although the recorded task did not know of the update.
-    """
-    ends = task_ends(events)
-    cuts: list[int] = []
-    before = 0
-    for task, end in ends.items():
-        started = events[task - events[0].event_id].workflow_task_started_event_attributes
-        updates = (
-            event.workflow_execution_update_accepted_event_attributes
-            for event in events[before:end]
-            if event.event_type == _ACCEPTED
-        )
-        # Sent before the task that took it was even scheduled.
-        sent = (one.accepted_request_sequencing_event_id for one in updates)
-        if before and any(one < started.scheduled_event_id for one in sent):
-            cuts.append(before)
-        if task == seen:
-            cuts.append(end)
-        before = end
-    begun = ends.get(after, 0)
-    return sorted({cut for cut in [*cuts, before] if cut > begun})
 
 
 # -- notes of a replay ----------------------------------------------------------------------------
