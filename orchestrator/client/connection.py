@@ -334,11 +334,9 @@ async def until_answered(ask: Callable[[], Awaitable[T]], *, notify: Notify | No
 
 
 async def connect_temporal(address: str | None = None, settings: Settings | None = None) -> Client:
-    """Connect to this address, or as the SDK's environment configuration says.
+    """Connect to an address HOST:PORT, or as the SDK's environment configuration says.
 
-    Args:
-        address: HOST:PORT, in place of the SDK's variables and files.
-        settings: determine the data converter; None: read from the ORCHESTRATOR_* variables.
+    The settings, else those of the ORCHESTRATOR_* variables, determine the data converter.
 
     Raises:
         ServerUnreachable: nothing answers at the address.

@@ -51,12 +51,7 @@ async def read_mission(
 
 
 async def read_accepted(connection: Connection, mission_id: str) -> AcceptedMission:
-    """Return the plan that a mission has accepted, or the reason for its refusal.
-
-    Raises:
-        MissionNotFound: there is no such mission, or it has not planned yet.
-        EventsUnreadable: this release cannot replay its history.
-    """
+    """Return the plan that a mission has accepted, or the reason for its refusal."""
     mission = await connection.mission(mission_id)
     accepted = await _replayed(connection, mission, "accepted")
     if not isinstance(accepted, AcceptedMission):

@@ -100,10 +100,7 @@ class Starter:
             except errors.NoWorker as absence:
                 queued = str(absence)
         return MissionHandle(
-            self._connection,
-            _id_of(request),
-            undeclared_inputs=brought.undeclared,
-            queued=queued,
+            self._connection, _id_of(request), undeclared_inputs=brought.undeclared, queued=queued
         )
 
     @contextlib.asynccontextmanager
