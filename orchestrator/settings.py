@@ -234,10 +234,9 @@ def load_settings() -> Settings:
 
 
 def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
-    """The agent profiles of a YAML or JSON file; none when there is no file.
+    """Return the agent profiles of a YAML or JSON file; none when there is no file.
 
-    What they name is not looked up: `orchestrator.runtime.extensions` does that, with a
-    catalog.
+    The models, tools and planners that they name are not looked up.
 
     Raises:
         DocumentUnreadable: the file is missing, or is no list.
@@ -261,20 +260,12 @@ def profiles_invalid(path: Path, faults: Sequence[object]) -> UsageError:
 
 
 def read_profiles_file(path: Path) -> list[Any]:
-    """The list that a YAML or JSON file of agent profiles holds.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or is no list.
-    """
+    """Return the list that a YAML or JSON file of agent profiles holds."""
     return _read(path, TypeAdapter(list[Any]), "a list of agent profiles")
 
 
 def load_policy(path: Path | None) -> MissionPolicy | None:
-    """The mission policy of a YAML or JSON file; None when there is no file to read.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or not a policy.
-    """
+    """Return the mission policy of a YAML or JSON file; None when there is no file to read."""
     if path is None:
         return None
     policy = _read(path, TypeAdapter(MissionPolicy), "a mission policy")
@@ -285,11 +276,7 @@ def load_policy(path: Path | None) -> MissionPolicy | None:
 
 
 def load_notice_rules(path: Path | None) -> "NoticeRules | None":
-    """The channels and routes of notices in a YAML or JSON file; None when there is no file.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or is no configuration of notices.
-    """
+    """Return the channels and routes of notices in a YAML or JSON file; None without a file."""
     if path is None:
         return None
     from orchestrator.adapters.notices.notice_rules import NoticeRules
@@ -298,12 +285,9 @@ def load_notice_rules(path: Path | None) -> "NoticeRules | None":
 
 
 def load_mcp_servers(path: Path | None) -> "tuple[McpServer, ...]":
-    """The MCP servers of a YAML or JSON file; none when there is no file to read.
+    """Return the MCP servers of a YAML or JSON file; none when there is no file to read.
 
     Overlays are found from the folder of the file.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or is no list of servers.
     """
     if path is None:
         return ()
@@ -318,11 +302,7 @@ def load_mcp_servers(path: Path | None) -> "tuple[McpServer, ...]":
 
 
 def load_routing_profile(path: Path | None) -> RoutingProfile | None:
-    """The routing profile of a JSON file; None when there is no file to read.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or not a profile.
-    """
+    """Return the routing profile of a JSON file; None when there is no file to read."""
     return None if path is None else _read(path, TypeAdapter(RoutingProfile), "a routing profile")
 
 
@@ -338,16 +318,12 @@ def _read(path: Path, kind: TypeAdapter[T], name: str) -> T:
         content = load_yaml(path.read_text(encoding="utf-8"))
         return kind.validate_python(content, extra="forbid")
     except ValidationError as error:
-        raise DocumentUnreadable(str(path), _first_fault(error, name)) from error
+        fault = error.errors()[0]
+        place = ".".join(str(part) for part in fault["loc"]) or name
+        said = f": {fault['msg'].removeprefix('Value error, ')}"
+        if fault["type"] == "extra_forbidden":
+            said = f" is no part of {name}"
+        raise DocumentUnreadable(str(path), f"{place}{said}") from error
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DocumentUnreadable(str(path), f"{reason}; it should be {name}") from error
-
-
-def _first_fault(error: ValidationError, name: str) -> str:
-    """Where it is and what is wrong there, in one line."""
-    fault = error.errors()[0]
-    place = ".".join(str(part) for part in fault["loc"]) or name
-    if fault["type"] == "extra_forbidden":
-        return f"{place} is no part of {name}"
-    return f"{place}: {fault['msg'].removeprefix('Value error, ')}"

@@ -1,7 +1,7 @@
 """`orchestrator mission answer` and `repair`: answers to questions, pauses of models and holds."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,26 +23,23 @@ from orchestrator.core.shown_text import visible
 
 if TYPE_CHECKING:  # help does without them
     from orchestrator.client.mission_client import MissionClient
-    from orchestrator.client.waits import Understood
     from orchestrator.core.record import JsonObject
-    from orchestrator.messages.failure_details import ModelPause
     from orchestrator.messages.leg import Question
-    from orchestrator.messages.question_field import QuestionField
 
 
-def given_texts(pairs: Sequence[str]) -> "JsonObject":
-    """Return `["day=tomorrow", "guests=two"]` by name; fields say how the texts are read."""
+def given_texts(values: Sequence[str]) -> "JsonObject | str":
+    """Return `["day=tomorrow", "guests=two"]` by name; fields say how the texts are read.
+
+    Text without the name of a field is one text: `["next", "Friday"]`.
+    """
+    if not any("=" in value for value in values):
+        return " ".join(values)
     texts: JsonObject = {}
-    for name, text in map(split_pair, pairs):
+    for name, text in map(split_pair, values):
         if name in texts:
             raise UsageError(f"{name} is given twice; give several with commas between them")
         texts[name] = text
     return texts
-
-
-def unnamed_text(values: Sequence[str]) -> str:
-    """Return text without the name of a field as one: `["next", "Friday"]`; else ''."""
-    return "" if any("=" in value for value in values) else " ".join(values)
 
 
 async def find_question(client: "MissionClient", named: str) -> "Question | None":
@@ -59,8 +56,13 @@ async def find_question(client: "MissionClient", named: str) -> "Question | None
 
 
 def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
-    """Ask the person at the terminal field by field, on standard error."""
+    """Ask the person at the terminal field by field, on standard error.
+
+    Each is asked for until its text can be read, with the texts before it: a stay ends after its
+    first day. How it was understood is shown.
+    """
     from orchestrator.cli import render_waiting
+    from orchestrator.client.waits import read_for
     from orchestrator.messages.open_waits import commands_for
 
     if as_json or not is_terminal():
@@ -72,45 +74,29 @@ def ask_fields(question: "Question", *, as_json: bool = False) -> "JsonObject":
     progress.print(line(question.question), soft_wrap=True)
     for text in render_waiting.particulars(question):
         progress.print(text, soft_wrap=True)
-    typed: dict[str, str] = {}
+    typed: JsonObject = {}
     for field in question.asks:
-        if (given := _asked(question, field, typed)) is not None:
-            typed[field.name] = given
-    return {**typed}
+        label, default = visible(field.label), "" if field.is_optional else None
+        while field.name not in typed:
+            given: str = typer.prompt(
+                label, default=default, show_default=False, err=True, prompt_suffix=": "
+            )
+            if not given.strip() and field.is_optional:
+                if (usual := field.default) is not None:
+                    typed[field.name] = usual if isinstance(usual, str) else json.dumps(usual)
+                break
+            problems = read_for(question, {**typed, field.name: given}).problems
+            for problem in problems:
+                progress.print(line((problem, "yellow")), soft_wrap=True)
+            if not problems:
+                for note in read_for(question, {field.name: given}).notes:
+                    progress.print(_understood(note), soft_wrap=True)
+                typed[field.name] = given
+    return typed
 
 
-def _asked(question: "Question", field: "QuestionField", before: Mapping[str, str]) -> str | None:
-    """Ask for a field until its text can be read, and show how it was understood.
-
-    Returns None for a field that is left out.
-
-    It is read with the texts before it: a stay ends after its first day.
-    """
-    from orchestrator.client.waits import read_for
-
-    default = "" if field.is_optional else None
-    while True:
-        typed: str = typer.prompt(
-            visible(field.label), default=default, show_default=False, err=True, prompt_suffix=": "
-        )
-        if not typed.strip() and field.is_optional:
-            default_value = field.default
-            if default_value is None:
-                return None
-            return default_value if isinstance(default_value, str) else json.dumps(default_value)
-        understood = read_for(question, {**before, field.name: typed})
-        if not understood.problems:
-            for note in notes_of(read_for(question, {field.name: typed})):
-                progress.print(note, soft_wrap=True)
-            return typed
-        for problem in understood.problems:
-            progress.print(line((problem, "yellow")), soft_wrap=True)
-
-
-def notes_of(understood: "Understood") -> Iterator[Text]:
-    """Yield a line for each field that was understood otherwise than it was typed."""
-    for note in understood.notes:
-        yield line(("  understood as ", "dim"), note)
+def _understood(note: str) -> Text:
+    return line(("  understood as ", "dim"), note)
 
 
 def answer(
@@ -152,49 +138,40 @@ def answer(
 
     Example: orchestrator mission answer trip-1a2b3c --model anthropic:claude-sonnet-4-5
     """
-    if not (retry or model or give_up):
-        _answer(named, values or [], as_json=as_json)
-    elif values or retry + bool(model) + give_up > 1:
-        raise UsageError("a pause takes one of --retry, --model and --give-up, and no values")
-    else:
-        _resume(named, model, give_up=give_up, as_json=as_json)
-
-
-def _answer(question_id: str, values: Sequence[str], *, as_json: bool) -> None:
-    is_asked = False
-    given: JsonObject | str = unnamed_text(values) or given_texts(values)
+    mission_id, who = named.partition(".")[0], account_name()
+    if retry or model or give_up:
+        if values or retry + bool(model) + give_up > 1:
+            raise UsageError("a pause takes one of --retry, --model and --give-up, and no values")
+        pause_id = named if "." in named else None
+        resumed = ask(
+            lambda client: client.get(mission_id).resume(
+                pause_id, model=model, give_up=give_up, by=who
+            ),
+            notes_silence=True,
+        )
+        if as_json:
+            return print_json([pause.model_dump(mode="json") for pause in resumed])
+        does = "given up" if give_up else f"asks {model or 'its model again'}"
+        for pause in resumed:
+            console.print(line(f"{pause.mission_id}.{pause.leg_id}: {does}"), soft_wrap=True)
+        return None
+    is_asked, question_id = False, named
+    given = given_texts(values or [])
     if not given or "." not in question_id:
-        question = ask(lambda client: find_question(client, question_id))
+        question = ask(lambda client: find_question(client, named))
         if question is not None:
             question_id = question.question_id
             if not given and question.fields:
                 given, is_asked = ask_fields(question, as_json=as_json), True
-    mission_id, who = question_id.partition(".")[0], account_name()
     understood = ask(
         lambda client: client.get(mission_id).answer(question_id, given, answered_by=who),
         notes_silence=True,
     )
     if as_json:
-        print_json({"question_id": question_id, **understood.model_dump(mode="json")})
-        return
+        return print_json({"question_id": question_id, **understood.model_dump(mode="json")})
     console.print("answered")
-    for note in () if is_asked else notes_of(understood):
-        console.print(note, soft_wrap=True)
-
-
-def _resume(named: str, model: str | None, *, give_up: bool, as_json: bool) -> None:
-    async def go_on(client: "MissionClient") -> "list[ModelPause]":
-        mission = client.get(named.partition(".")[0])
-        pause_id = named if "." in named else None
-        return await mission.resume(pause_id, model=model, give_up=give_up, by=account_name())
-
-    taken = ask(go_on, notes_silence=True)
-    if as_json:
-        print_json([pause.model_dump(mode="json") for pause in taken])
-        return
-    does = "given up" if give_up else f"asks {model or 'its model again'}"
-    for pause in taken:
-        console.print(line(f"{pause.mission_id}.{pause.leg_id}: {does}"), soft_wrap=True)
+    for note in () if is_asked else understood.notes:
+        console.print(_understood(note), soft_wrap=True)
 
 
 def repair(
@@ -236,7 +213,10 @@ def repair(
     """
     from orchestrator.cli import render_waiting
 
-    changes = {**(_read_object(arguments) if arguments else {}), **read_pairs(amend or [])}
+    changes = read_json(arguments) if arguments else {}
+    if not isinstance(changes, dict):
+        raise UsageError("--arguments takes one JSON object, such as '{\"guests\": 2}'")
+    changes |= read_pairs(amend or [])
     goes_on = bool(changes or again or hint or limit)
     if goes_on + roll_back + keep > 1:
         raise UsageError("decide once: repair with --amend, --hint ..., --rollback, or --keep")
@@ -262,10 +242,3 @@ def repair(
         print_json({"question_id": hold_id, "values": values})
     else:
         console.print(line(f"{hold_id}: {values['decision']}"), soft_wrap=True)
-
-
-def _read_object(text: str) -> "JsonObject":
-    given = read_json(text)
-    if not isinstance(given, dict):
-        raise UsageError("--arguments takes one JSON object, such as '{\"guests\": 2}'")
-    return given

@@ -109,19 +109,34 @@ def run_chaos(
     Example: orchestrator chaos run --workflow trip_workflow:Trip --input trip.json
     """
     chosen = parse_faults(faults)
-    _check_combination(planner, model, workflow, goal, input_file, activities)
+    if model is not None and planner != "llm":
+        raise UsageError("--model goes with --planner llm")
+    if workflow is None and (input_file is not None or activities):
+        raise UsageError("--input and --activity go with --workflow, to which they belong")
+    if workflow is not None and (goal or planner):
+        raise UsageError("--goal and --planner are for missions; leave them out with --workflow")
     if overlays and not (specs or mcp):
         raise UsageError("--overlay goes with --specs, the documents that it changes")
     seed = secrets.randbelow(10**6) if seed is None else seed
+    from orchestrator.chaos.chaos_run import RunOptions
+    from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS
     from orchestrator.cli import chaos_runs
+    from orchestrator.testing.postgres import PostgresServer
 
     documents = tuple(specs or ()), tuple(overlays or ()), tuple(mcp or ())
     if (specs or mcp) and workflow is None:
         pairs = run(chaos_runs.try_pairs(*documents, seed=seed, keep=keep))
         return present(pairs, chaos_runs.draw_pairs, as_json=as_json, ok=pairs.ok)
     case = chaos_runs.user_case(workflow, input_file, activities or (), *documents)
-    options = chaos_runs.options_of(
-        case, seed=seed, faults=chosen, at_once=at_once, workers=workers, store=store
+    if case is not None and case.python is not None:
+        chosen -= NOT_FOR_WORKFLOWS
+    options = RunOptions(
+        seed,
+        chosen,
+        at_once=at_once,
+        workers=workers,
+        postgres=PostgresServer() if store == "postgresql" else None,
+        written=None if case is None else case.written,
     )
     count = None if every_point else missions
     wanted = chaos_runs.ChosenRun(options, case, goals=goal, missions=count, only=only)
@@ -130,20 +145,3 @@ def run_chaos(
     else:
         report = run(chaos_runs.on_a_stack(wanted, keep))
     present(report, chaos_runs.draw_report, as_json=as_json, ok=report.ok)
-
-
-def _check_combination(
-    planner: str | None,
-    model: str | None,
-    workflow: str | None,
-    goals: list[str] | None,
-    input_file: Path | None,
-    activities: list[str] | None,
-) -> None:
-    """Refuse options that do not go together."""
-    if model is not None and planner != "llm":
-        raise UsageError("--model goes with --planner llm")
-    if workflow is None and (input_file is not None or activities):
-        raise UsageError("--input and --activity go with --workflow, to which they belong")
-    if workflow is not None and (goals or planner):
-        raise UsageError("--goal and --planner are for missions; leave them out with --workflow")

@@ -7,8 +7,7 @@ import shlex
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +16,6 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
-from rich.text import Text
 
 from orchestrator.adapters.storage.files import private_file, private_folder
 from orchestrator.adapters.storage.sql_vault import new_key
@@ -33,17 +31,11 @@ from orchestrator.chaos.conductor import GOALS
 from orchestrator.chaos.crew import write_conditional_documents
 from orchestrator.chaos.exhaustive import EveryPoint
 from orchestrator.chaos.pairs import check_pairs
-from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
+from orchestrator.chaos.scenarios.chaos_faults import format_faults
 from orchestrator.chaos.scenarios.plan import write_script
 from orchestrator.chaos.user_code import UserWorkflow, load_workflow
-from orchestrator.chaos.user_workflows import NOT_FOR_WORKFLOWS, POLICY
-from orchestrator.chaos.verdicts.report import (
-    ChaosReport,
-    Flaw,
-    PairCheck,
-    PairsReport,
-    Percentiles,
-)
+from orchestrator.chaos.user_workflows import POLICY
+from orchestrator.chaos.verdicts.report import ChaosReport, Flaw, PairsReport
 from orchestrator.cli.options import mcp_listings, note_unmarked
 from orchestrator.cli.output import colored, counting_bar, line, progress
 from orchestrator.cli.tools_commands import draw_skipped
@@ -55,7 +47,6 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_redirected
 from orchestrator.sandbox import DocumentError
 from orchestrator.settings import bundled_specs
-from orchestrator.testing.postgres import PostgresServer
 
 
 @dataclass(frozen=True)
@@ -92,32 +83,6 @@ class UserCase:
         return "".join(f" {name} {shlex.quote(str(one))}" for name, one in given)
 
 
-def is_written(target: str) -> bool:
-    """Return True if `--workflow` names a file, and no class."""
-    return Path(target.partition("#")[0]).suffix in (".yaml", ".yml", ".json")
-
-
-def written_request(target: str, input_file: Path | None) -> MissionRequest:
-    """Return the request that runs a workflow of an Arazzo document.
-
-    Raises:
-        DocumentUnreadable: a file cannot be read.
-        DocumentInvalid: the document is none that can run here.
-        UsageError: the inputs are no JSON object.
-    """
-    from orchestrator.cli.mission_requests import workflow_source
-
-    inputs: JsonValue = {}
-    if input_file is not None:
-        try:
-            inputs = json.loads(input_file.read_text())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--input {input_file} is no file with JSON: {error}") from error
-    if not isinstance(inputs, dict):
-        raise UsageError(f"--input {input_file} is no JSON object of the workflow's inputs")
-    return MissionRequest(inputs=inputs, workflow=workflow_source(target, []))
-
-
 def user_case(
     target: str | None,
     input_file: Path | None,
@@ -130,12 +95,22 @@ def user_case(
     if target is None:
         return None
     workflow: UserWorkflow | MissionRequest
-    if not is_written(target):
+    if Path(target.partition("#")[0]).suffix not in (".yaml", ".yml", ".json"):
         workflow = load_workflow(target, input_file, activities)
     elif activities:
         raise UsageError("--activity is for a workflow in Python")
     else:
-        workflow = written_request(target, input_file)
+        from orchestrator.cli.mission_requests import workflow_source
+
+        inputs: JsonValue = {}
+        if input_file is not None:
+            try:
+                inputs = json.loads(input_file.read_text())
+            except (OSError, ValueError) as error:
+                raise UsageError(f"--input {input_file} is no file with JSON: {error}") from error
+        if not isinstance(inputs, dict):
+            raise UsageError(f"--input {input_file} is no JSON object of the workflow's inputs")
+        workflow = MissionRequest(inputs=inputs, workflow=workflow_source(target, []))
     return UserCase(workflow, target, input_file, specs, overlays, mcp)
 
 
@@ -152,11 +127,6 @@ class ChosenRun:
     """The index of the one mission that is run alone."""
     modelled: ModelledRun | None = None
     """The model that plans; None: rules do."""
-
-    @property
-    def workflow(self) -> UserWorkflow | None:
-        """The user's workflow in Python."""
-        return None if self.case is None else self.case.python
 
     def command(self, index: int) -> str:
         """Return the command that runs one of its missions again."""
@@ -177,8 +147,18 @@ class ChosenRun:
     async def play(self, stack: Stack, bar: Progress) -> ChaosReport:
         """Run the missions on an installation."""
         goals = tuple([self.case.target] if self.case else self.goals or GOALS)
-        if self.missions is None:
-            return await self._every_point(stack, bar, goals[0])
+        workflow = None if self.case is None else self.case.python
+        if self.missions is None:  # missions of one goal, with one fault each
+            task = bar.add_task("points", total=None)
+            every = EveryPoint(
+                stack,
+                self.options,
+                goals[0],
+                on_count=lambda count: bar.update(task, total=count),
+                on_end=lambda _: bar.advance(task),
+                workflow=workflow,
+            )
+            return await every.run(self.command, only=self.only)
         options = self.options
         indexes = range(self.missions) if self.only is None else [self.only]
         scripts = [write_script(options.seed, one, options.faults, goals) for one in indexes]
@@ -191,43 +171,8 @@ class ChosenRun:
             self.command,
             on_end=lambda _: bar.advance(task),
             modelled=self.modelled,
-            workflow=self.workflow,
+            workflow=workflow,
         )
-
-    async def _every_point(self, stack: Stack, bar: Progress, goal: str) -> ChaosReport:
-        """Run missions of one goal, with one fault each."""
-        task = bar.add_task("points", total=None)
-        every = EveryPoint(
-            stack,
-            self.options,
-            goal,
-            on_count=lambda count: bar.update(task, total=count),
-            on_end=lambda _: bar.advance(task),
-            workflow=self.workflow,
-        )
-        return await every.run(self.command, only=self.only)
-
-
-def options_of(
-    case: UserCase | None,
-    *,
-    seed: int,
-    faults: frozenset[ChaosFault],
-    at_once: int,
-    workers: int,
-    store: str,
-) -> RunOptions:
-    """Return the options of a run, without the faults that a workflow in Python cannot have."""
-    if case is not None and case.python is not None:
-        faults -= NOT_FOR_WORKFLOWS
-    return RunOptions(
-        seed,
-        faults,
-        at_once=at_once,
-        workers=workers,
-        postgres=PostgresServer() if store == "postgresql" else None,
-        written=None if case is None else case.written,
-    )
 
 
 async def planned_by_a_model(
@@ -247,7 +192,10 @@ async def on_a_stack(chosen: ChosenRun, keep: Path | None) -> ChaosReport:
     assert this_run is not None
     # Asked to stop, it stops its processes first, as after Ctrl-C.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_run.cancel)
-    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
+    if keep is not None:
+        await asyncio.to_thread(keep.mkdir, parents=True, exist_ok=True)
+    # A folder for each run, which starts without missions of an earlier one.
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=keep))
     of_workers = {**WORKER_VARIABLES, **(chosen.modelled.variables if chosen.modelled else {})}
     if options.postgres is not None:
         await asyncio.to_thread(options.postgres.start)
@@ -263,7 +211,16 @@ async def on_a_stack(chosen: ChosenRun, keep: Path | None) -> ChaosReport:
         of_workers["ORCHESTRATOR_MISSION_POLICY"] = str(policy.absolute())
         stack.worker_command = case.python.worker_command
     if case is not None and (case.specs or case.mcp):
-        await asyncio.to_thread(_serve_documents, stack, case)
+        # Their servers may be anywhere: the sandbox of the stack serves them.
+        listed = await asyncio.to_thread(mcp_listings, case.mcp)
+        sources = await asyncio.to_thread(
+            load_sources, *case.specs, overlays=case.overlays, mcp=listed
+        )
+        turned = await asyncio.to_thread(
+            write_redirected, sources.documents, folder, port=stack.ports.sandbox
+        )
+        stack.specs = (turned.folder,)
+        stack.credentials = sandbox_credentials(sources.documents)
     try:
         with progress.status("starting Temporal, the sandbox and a worker"):
             await stack.__aenter__()
@@ -280,31 +237,6 @@ async def on_a_stack(chosen: ChosenRun, keep: Path | None) -> ChaosReport:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return report.model_copy(update={"logs": ""})
     return report
-
-
-def _serve_documents(stack: Stack, case: UserCase) -> None:
-    """Let a stack serve the documents of a case, whose servers may be anywhere, in its sandbox.
-
-    Raises:
-        UsageError: a document cannot be read or served.
-    """
-    documents = load_sources(
-        *case.specs, overlays=case.overlays, mcp=mcp_listings(case.mcp)
-    ).documents
-    port = stack.ports.sandbox
-    stack.specs = (write_redirected(documents, stack.folder, port=port).folder,)
-    stack.credentials = sandbox_credentials(documents)
-
-
-def _parent(keep: Path | None) -> Path | None:
-    """Return the folder for the folders of runs: each starts without missions of an earlier one."""
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-    return keep
-
-
-_LOUD = ("temporalio", "uvicorn", "httpx")
-"""Loggers that write about the planned faults."""
 
 
 async def try_pairs(
@@ -346,34 +278,23 @@ async def try_documents(
         def started(total: int) -> None:
             bar.update(task, description="trials", total=total)
 
-        with _logged_to(folder / "worker.log"):
-            try:
-                return await check_pairs(
-                    documents,
-                    folder,
-                    seed=seed,
-                    on_start=started,
-                    on_check=lambda _: bar.advance(task),
-                )
-            except DocumentError as error:
-                raise UsageError(str(error)) from error
-
-
-@contextmanager
-def _logged_to(file: Path) -> Iterator[None]:
-    """Write the log of libraries about planned faults to a file."""
-    handler = logging.FileHandler(private_file(file))
-    loggers = [logging.getLogger(name) for name in _LOUD]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.propagate = False
-    try:
-        yield
-    finally:
+        # Libraries write their log about the planned faults to a file.
+        handler = logging.FileHandler(private_file(folder / "worker.log"))
+        loggers = [logging.getLogger(name) for name in ("temporalio", "uvicorn", "httpx")]
         for logger in loggers:
-            logger.removeHandler(handler)
-            logger.propagate = True
-        handler.close()
+            logger.addHandler(handler)
+            logger.propagate = False
+        try:
+            return await check_pairs(
+                documents, folder, seed=seed, on_start=started, on_check=lambda _: bar.advance(task)
+            )
+        except DocumentError as error:
+            raise UsageError(str(error)) from error
+        finally:
+            for logger in loggers:
+                logger.removeHandler(handler)
+                logger.propagate = True
+            handler.close()
 
 
 _BREACHES_SHOWN = 20
@@ -381,8 +302,34 @@ _BREACHES_SHOWN = 20
 
 def draw_report(console: Console, found: ChaosReport) -> None:
     """Draw missions by status, effects at providers, faults, and each broken invariant."""
-    console.print(_missions(found))
-    console.print(_faults(found))
+    table = Table(Column("missions"), Column(justify="right"), box=None, pad_edge=False)
+    for status, count in found.statuses.items():
+        table.add_row(colored(status), str(count))
+    for name, count, is_fault in (
+        ("effects at the providers", found.effects, False),
+        ("that still stand", found.live, False),
+        ("orphans", found.orphans, True),
+        ("duplicates", found.duplicates, True),
+        ("prompts during rollback", found.prompts_during_rollback, True),
+        ("phantom receipts", found.phantoms, True),
+        ("overcharges unnoticed", found.overcharges_unnoticed, True),
+        ("parked for an operator", found.parked, False),
+        ("parked without need", found.parked_wrongly, True),
+    ):
+        style = "bold red" if count else "green"
+        table.add_row(name, line((str(count), style)) if is_fault else str(count))
+    for name, took in (
+        ("rollbacks", found.rollback_s),
+        ("missions, with their rollback", found.mission_s),
+    ):
+        figures = f"p50 {took.p50:.1f} s, p95 {took.p95:.1f} s, max {took.max:.1f} s"
+        table.add_row(name, f"{took.count}: {figures}")
+    console.print(table)
+    table = Table("fault", Column("planned", justify="right"), Column("fired", justify="right"))
+    table.box = None
+    for name, counts in found.fault_counts.items():
+        table.add_row(name, str(counts.planned or ""), str(counts.fired))
+    console.print(table)
     for breach in found.breaches[:_BREACHES_SHOWN]:
         console.print(
             line(
@@ -406,10 +353,17 @@ def draw_pairs(console: Console, report: PairsReport) -> None:
     """Draw a line for each pair with its flaws and remedies, and the verdict."""
     for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
         checks = list(group)
-        mark = _mark(checks)
+        flawed = [check for check in checks if not check.ok]
+        mark = ("NOT CANCELLED", "bold red") if flawed else ("ok", "green")
+        if flawed and all(check.only_parks for check in flawed):  # where its answer is lost
+            mark = ("PARKS", "yellow")
         cancel = checks[0].cancel or "nothing"
         console.print(line(mark, f" {document}: {tool} is cancelled by {cancel}"), soft_wrap=True)
-        for flaw, cases in _by_flaw(checks):
+        flaws: dict[tuple[str, str], tuple[Flaw, list[str]]] = {}
+        for check in checks:
+            for flaw in check.flaws:
+                flaws.setdefault((flaw.why, flaw.remedy), (flaw, []))[1].append(check.case)
+        for flaw, cases in flaws.values():
             console.print(line("   ", (flaw.why, "red")), soft_wrap=True)
             console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
             console.print(f"   fix: {flaw.remedy}", soft_wrap=True)
@@ -420,56 +374,3 @@ def draw_pairs(console: Console, report: PairsReport) -> None:
     console.print(line(verdict, f": {figures} in {report.seconds:.1f} s, seed {report.seed}"))
     if report.skipped:
         draw_skipped(console, report.skipped)
-
-
-def _mark(checks: Iterable[PairCheck]) -> tuple[str, str]:
-    """Return the verdict on a tool: cancelled, parked where its answer is lost, or neither."""
-    flawed = [check for check in checks if not check.ok]
-    if not flawed:
-        return "ok", "green"
-    return (
-        ("PARKS", "yellow") if all(c.only_parks for c in flawed) else ("NOT CANCELLED", "bold red")
-    )
-
-
-def _missions(found: ChaosReport) -> Table:
-    table = Table(Column("missions"), Column(justify="right"), box=None, pad_edge=False)
-    for status, count in found.statuses.items():
-        table.add_row(colored(status), str(count))
-    table.add_row("effects at the providers", str(found.effects))
-    table.add_row("that still stand", str(found.live))
-    table.add_row("orphans", _must_be_zero(found.orphans))
-    table.add_row("duplicates", _must_be_zero(found.duplicates))
-    table.add_row("prompts during rollback", _must_be_zero(found.prompts_during_rollback))
-    table.add_row("phantom receipts", _must_be_zero(found.phantoms))
-    table.add_row("overcharges unnoticed", _must_be_zero(found.overcharges_unnoticed))
-    table.add_row("parked for an operator", str(found.parked))
-    table.add_row("parked without need", _must_be_zero(found.parked_wrongly))
-    table.add_row("rollbacks", _seconds(found.rollback_s))
-    table.add_row("missions, with their rollback", _seconds(found.mission_s))
-    return table
-
-
-def _faults(found: ChaosReport) -> Table:
-    table = Table("fault", Column("planned", justify="right"), Column("fired", justify="right"))
-    table.box = None
-    for name, count in found.fault_counts.items():
-        table.add_row(name, str(count.planned or ""), str(count.fired))
-    return table
-
-
-def _must_be_zero(count: int) -> Text:
-    return line((str(count), "green" if count == 0 else "bold red"))
-
-
-def _seconds(took: Percentiles) -> str:
-    return f"{took.count}: p50 {took.p50:.1f} s, p95 {took.p95:.1f} s, max {took.max:.1f} s"
-
-
-def _by_flaw(checks: Iterable[PairCheck]) -> list[tuple[Flaw, list[str]]]:
-    """Return each flaw once, with the cases that showed it."""
-    found: dict[tuple[str, str], tuple[Flaw, list[str]]] = {}
-    for check in checks:
-        for flaw in check.flaws:
-            found.setdefault((flaw.why, flaw.remedy), (flaw, []))[1].append(check.case)
-    return list(found.values())

@@ -24,7 +24,14 @@ def print_error(text: str) -> None:
 
 def install_clean_hooks() -> None:
     """Escape uncaught exceptions, warnings and log records without a handler."""
-    sys.excepthook = _print_exception
+
+    def print_exception(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        text = "".join(traceback.format_exception(kind, error, trace))
+        typer.echo(visible_block(text), err=True, nl=False)
+
+    sys.excepthook = print_exception
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(CleanFormatter())
     otherwise = warnings.showwarning
@@ -70,10 +77,3 @@ def show_log(name: str) -> None:
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
-
-
-def _print_exception(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    text = "".join(traceback.format_exception(kind, error, trace))
-    typer.echo(visible_block(text), err=True, nl=False)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # help does without them
         Reject,
         Respond,
     )
-    from orchestrator.confirmation.same_again import SameAgain
     from orchestrator.messages.leg import Question
 
 app = new_app(no_args_is_help=True)
@@ -51,8 +50,7 @@ Approver = Annotated[
     ),
 ]
 Key = Annotated[
-    Path | None,
-    typer.Option("--key", help="Sign with the private key of this PEM or JWK file."),
+    Path | None, typer.Option("--key", help="Sign with the private key of this PEM or JWK file.")
 ]
 Issuer = Annotated[
     str | None,
@@ -83,25 +81,21 @@ def show(confirmation_id: ConfirmationId, as_json: AsJson = False) -> None:
     """
     from orchestrator.cli import render_waiting
     from orchestrator.confirmation.models import ConfirmationCard
+    from orchestrator.core.errors import CardUnknown
 
-    shown = ask(lambda client: _card_or_question(client, confirmation_id))
+    async def card_or_question(client: "MissionClient") -> "ConfirmationCard | Question":
+        try:
+            return await client.confirmation(confirmation_id)
+        except CardUnknown:
+            if (question := await client.question(confirmation_id)) is None:
+                raise
+            return question
+
+    shown = ask(card_or_question)
     if isinstance(shown, ConfirmationCard):
         present(shown, render_waiting.card, as_json=as_json)
     else:
         present(shown, render_waiting.asked, as_json=as_json)
-
-
-async def _card_or_question(
-    client: "MissionClient", asked_id: str
-) -> "ConfirmationCard | Question":
-    from orchestrator.core.errors import CardUnknown
-
-    try:
-        return await client.confirmation(asked_id)
-    except CardUnknown:
-        if (question := await client.question(asked_id)) is None:
-            raise
-        return question
 
 
 @app.command()
@@ -112,16 +106,13 @@ def approve(
         typer.Option(help="The digest of the card that was read, for scripts: no prompt."),
     ] = None,
     again_up_to: Annotated[
-        str | None,
-        typer.Option(help='Also later calls like this one, up to this sum: "100 EUR".'),
+        str | None, typer.Option(help='Also later calls like this one, up to this sum: "100 EUR".')
     ] = None,
     again_until: Annotated[
-        str | None,
-        typer.Option(help="Until when: 18:00 on this machine's clock, or ISO 8601."),
+        str | None, typer.Option(help="Until when: 18:00 on this machine's clock, or ISO 8601.")
     ] = None,
     again_differ: Annotated[
-        list[str] | None,
-        typer.Option(help="An input that may differ in these calls; repeatable."),
+        list[str] | None, typer.Option(help="An input that may differ in these calls; repeatable.")
     ] = None,
     approver: Approver = None,
     key: Key = None,
@@ -134,38 +125,47 @@ def approve(
     else by now is not approved.
 
     With --again-up-to and --again-until, later calls of the same mission with the same inputs are
-    approved too, as far as the worker's policy (same_again) permits; `confirm revoke` ends that.
+    approved too, as far as the worker's policy (same_again) permits; `reject --rule` ends that.
 
     Example: orchestrator confirm approve trip-1a2b3c.1-flights.2 --key ann.jwk
 
     Example: orchestrator confirm approve CID --again-up-to "100 EUR" --again-until 18:00
     """
+    from orchestrator.catalog.card_types import PLAN
     from orchestrator.cli import render_waiting
     from orchestrator.confirmation.models import Approve
 
     sign = sign_as(key, approver=approver, issuer=issuer)
-    again = _rule(again_up_to, again_until, tuple(again_differ or ()))
-    read = digest or _read_and_agreed(confirmation_id, as_json=as_json)
+    again = None
+    if again_up_to is not None or again_until is not None or again_differ:
+        if again_up_to is None or again_until is None:
+            raise UsageError("a rule needs --again-up-to and --again-until")
+        from orchestrator.confirmation.same_again import SameAgain
+
+        amount, _, currency = again_up_to.strip().rpartition(" ")
+        most = read_money(amount, currency, where="--again-up-to")
+        until, differ = _moment(again_until), tuple(again_differ or ())
+        again = SameAgain(up_to=most, until=until, may_differ=differ)
+    read = digest or ""
+    if not read:
+        if as_json:
+            raise UsageError(f"--json never prompts: give {_DIGEST}")
+        require_terminal(_DIGEST)
+        card = ask(lambda client: client.confirmation(confirmation_id))
+        # With the question, on standard error: standard output may be going somewhere else.
+        render_waiting.card(progress, card)
+        # However long the card was, what it costs is read last.
+        price = "of which no price is known" if card.price is None else f"for {card.price}"
+        asked = f"Approve exactly this, {price}?"
+        if card.card_type == PLAN:
+            asked = "Begin exactly this plan?"
+        if not confirmed(asked, instead=_DIGEST):
+            progress.print("not approved; the card still waits")
+            raise typer.Exit(1)
+        read = card.digest
     approval = Approve(confirmation_id=confirmation_id, digest=read, again=again)
     receipt = ask(lambda client: client.decide(sign(approval, read)), notes_silence=True)
     present(receipt, render_waiting.receipt, as_json=as_json)
-
-
-def _rule(up_to: str | None, until: str | None, may_differ: tuple[str, ...]) -> "SameAgain | None":
-    """Return the rule that the options describe; None without any.
-
-    Raises:
-        UsageError: the sum or the time is missing, or cannot be read.
-    """
-    if up_to is None and until is None and not may_differ:
-        return None
-    if up_to is None or until is None:
-        raise UsageError("a rule needs --again-up-to and --again-until")
-    from orchestrator.confirmation.same_again import SameAgain
-
-    amount, _, currency = up_to.strip().rpartition(" ")
-    up_to_money = read_money(amount, currency, where="--again-up-to")
-    return SameAgain(up_to=up_to_money, until=_moment(until), may_differ=may_differ)
 
 
 def _moment(text: str) -> datetime:
@@ -175,61 +175,12 @@ def _moment(text: str) -> datetime:
         if re.fullmatch(r"\d{1,2}:\d{2}", text):
             read = time.fromisoformat(text.zfill(5))
             at = datetime.combine(now.date(), read).astimezone()
-            return (
-                at
-                if at > now
-                else datetime.combine(now.date() + timedelta(days=1), read).astimezone()
-            )
+            tomorrow = datetime.combine(now.date() + timedelta(days=1), read).astimezone()
+            return at if at > now else tomorrow
         at = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"{text!r} is not a time; write 18:00, or 2027-06-04T18:00Z") from None
     return at.astimezone() if at.tzinfo is None else at
-
-
-@app.command()
-def revoke(
-    rule_id: Annotated[
-        str, typer.Argument(metavar="CID", help="The confirmation on which the rule was made.")
-    ],
-    reason: Annotated[str, typer.Option("--reason", help="Why; the mission records it.")] = "",
-    by: Annotated[
-        str | None, typer.Option("--by", help="The person who revokes it; default: your account.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """End a rule for later calls: they are asked about again.
-
-    `mission show` lists the rules of a mission. Calls that a rule has approved stand.
-
-    Example: orchestrator confirm revoke trip-1a2b3c.1-flights.2 --reason "enough"
-    """
-    from orchestrator.cli import render_waiting
-
-    name = by or account_name()
-    revoked = ask(lambda client: client.revoke(rule_id, by=name, reason=reason), notes_silence=True)
-    present(revoked, render_waiting.rule, as_json=as_json)
-
-
-def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
-    """Show the card at the terminal; return its digest once the person has said yes."""
-    from orchestrator.catalog.card_types import PLAN
-    from orchestrator.cli import render_waiting
-
-    if as_json:
-        raise UsageError(f"--json never prompts: give {_DIGEST}")
-    require_terminal(_DIGEST)
-    card = ask(lambda client: client.confirmation(confirmation_id))
-    # With the question, on standard error: standard output may be going somewhere else.
-    render_waiting.card(progress, card)
-    # However long the card was, what it costs is read last.
-    price = "of which no price is known" if card.price is None else f"for {card.price}"
-    asked = (
-        "Begin exactly this plan" if card.card_type == PLAN else f"Approve exactly this, {price}"
-    )
-    if not confirmed(f"{asked}?", instead=_DIGEST):
-        progress.print("not approved; the card still waits")
-        raise typer.Exit(1)
-    return card.digest
 
 
 @app.command()
@@ -288,6 +239,9 @@ def reject(
             "(skip), or the mission is rolled back (rollback).",
         ),
     ] = "replan",
+    rule: Annotated[
+        bool, typer.Option("--rule", help="End the rule for later calls that its approval made.")
+    ] = False,
     approver: Approver = None,
     key: Key = None,
     issuer: Issuer = None,
@@ -295,12 +249,22 @@ def reject(
 ) -> None:
     """Reject a card, and say by --then how the mission goes on.
 
-    Where the planner finds no other way, the mission is rolled back.
+    Where the planner finds no other way, the mission is rolled back. With --rule, calls like that
+    of the card, which was approved with --again, are asked about again; `mission show` lists rules.
 
     Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early" --then skip
     """
+    from orchestrator.cli import render_waiting
     from orchestrator.confirmation.models import Reject
 
+    if rule:
+        if key is not None or issuer is not None or then != "replan":
+            raise UsageError("--rule takes --reason and --approver alone")
+        by = approver or account_name()
+        revoked = ask(
+            lambda client: client.revoke(confirmation_id, by=by, reason=reason), notes_silence=True
+        )
+        return present(revoked, render_waiting.rule, as_json=as_json)
     rejection = Reject(confirmation_id=confirmation_id, reason=reason, then=then)
     _decide(rejection, key, approver=approver, issuer=issuer, as_json=as_json)
 
@@ -321,12 +285,7 @@ def sign_as(key: Path | None, *, approver: str | None, issuer: str | None) -> Si
     if not vouching:
         raise UsageError(f"{key} does not say who vouches for the approver: give --issuer NAME")
     return lambda decision, digest: sign_decision(
-        decision,
-        signing,
-        digest=digest,
-        at=datetime.now(UTC),
-        issuer=vouching,
-        subject=subject,
+        decision, signing, digest=digest, at=datetime.now(UTC), issuer=vouching, subject=subject
     )
 
 

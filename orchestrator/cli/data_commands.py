@@ -1,6 +1,7 @@
 """`orchestrator pii`, `key` and `token`: personal values, keys, and tokens of the HTTP API."""
 
 import json
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,18 +12,9 @@ from orchestrator.cli.output import AsJson, ask, console, line, print_json, prog
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
-    from orchestrator.adapters.storage.sql_vault import SqlVault
     from orchestrator.core.record import JsonObject
-    from orchestrator.web.people import Right
 
 pii_app, key_app, token_app = new_app(), new_app(), new_app()
-
-
-def _vault() -> "SqlVault":
-    from orchestrator.client.stores import open_vault
-    from orchestrator.settings import load_settings
-
-    return open_vault(load_settings())
 
 
 @pii_app.command()
@@ -39,8 +31,7 @@ def pii(
         typer.Option("--mission", metavar="ID", help="With --forget: all that it brought."),
     ] = None,
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Also while the mission or its rollback is open."),
+        bool, typer.Option("--force", help="Also while the mission or its rollback is open.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -59,47 +50,40 @@ def pii(
 
     Example: orchestrator pii --forget --mission trip-1a2b3c
     """
+    from orchestrator.client.stores import open_vault
+    from orchestrator.settings import load_settings
+
     if mission_id is not None or force:
         if name is not None or not forget or mission_id is None:
             raise UsageError("--mission ID and --force go with --forget, without a name")
-        _forget_mission(mission_id, force=force, as_json=as_json)
+        removed = ask(lambda client: client.purge_personal(mission_id, force=force))
+        fields = ", ".join(removed) or "no personal value, for none is kept,"
+        document: JsonObject = {"mission_id": mission_id, "removed": list(removed)}
+        said = [f"removed {fields} of {mission_id}, and the answers it received"]
     elif name is None:
         if forget or value is not None:
             raise UsageError("name the field; to forget, also: --mission ID")
-        _list_fields(as_json=as_json)
+        held = open_vault(load_settings()).contents()
+        brought = {m: sorted({v.field for v in vs}) for m, vs in sorted(held.missions().items())}
+        document = {
+            "fields": list(held.fields()),
+            "missions": {m: [*names] for m, names in brought.items()},
+        }
+        said = [*held.fields()]
+        said += [f"{', '.join(names)}  (brought by {one})" for one, names in brought.items()]
     elif forget:
-        had = _vault().forget(name)
-        said = f"forgot {name}" if had else f"nothing is kept of {name}"
-        _say({"removed": [name] if had else []}, said, as_json=as_json)
+        had = open_vault(load_settings()).forget(name)
+        document = {"removed": [name] if had else []}
+        said = [f"forgot {name}" if had else f"nothing is kept of {name}"]
     else:
-        _vault().put(name, typer.prompt("Value", hide_input=True) if value is None else value)
-        _say({"stored": name}, f"stored {name}", as_json=as_json)
-
-
-def _say(document: "JsonObject", text: str, *, as_json: bool) -> None:
+        vault = open_vault(load_settings())
+        vault.put(name, typer.prompt("Value", hide_input=True) if value is None else value)
+        document, said = {"stored": name}, [f"stored {name}"]
     if as_json:
         print_json(document)
-    else:
-        console.print(line(text))
-
-
-def _list_fields(*, as_json: bool) -> None:
-    held = _vault().contents()
-    brought = {m: sorted({kept.field for kept in v}) for m, v in sorted(held.missions().items())}
-    if as_json:
-        print_json({"fields": list(held.fields()), "missions": brought})
         return
-    for name in held.fields():
-        console.print(line(name))
-    for mission_id, names in brought.items():
-        console.print(line(f"{', '.join(names)}  (brought by {mission_id})"))
-
-
-def _forget_mission(mission_id: str, *, force: bool, as_json: bool) -> None:
-    removed = ask(lambda client: client.purge_personal(mission_id, force=force))
-    fields = ", ".join(removed) or "no personal value, for none is kept,"
-    said = f"removed {fields} of {mission_id}, and the answers it received"
-    _say({"mission_id": mission_id, "removed": list(removed)}, said, as_json=as_json)
+    for text in said:
+        console.print(line(text))
 
 
 @key_app.command()
@@ -148,86 +132,58 @@ def key(
     if kind == "approval":
         if service and (approver or issuer):
             raise UsageError("--service takes the place of --approver and --issuer: choose")
-        made = (
-            make_service_key(file, service)
-            if service
-            else make_key(file, approver=approver, issuer=issuer)
+        print_json(make_key(file, approver=approver, issuer=issuer, service=service))
+        return
+    from orchestrator.adapters.storage import files, sql_vault
+    from orchestrator.adapters.temporal import payload_keys
+
+    if kind == "vault":
+        write_new(file, f"{sql_vault.new_key()}\n".encode())
+        use = f"export ORCHESTRATOR_PII_KEY_FILE={file.absolute()}"
+        console.print(line(f"wrote {file}; use it with: {use}"))
+        return
+    keys: dict[str, str] = {}
+    if file.exists():
+        try:
+            text = file.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            raise UsageError(f"{file} cannot be read") from None
+        read = payload_keys.read_payload_keys(text, str(file))
+        keys = {one: urlsafe_b64encode(key).decode() for one, key in read.items()}
+    new_id = key_id or ""
+    if not payload_keys.is_key_id(new_id):
+        raise UsageError(
+            f"--id {new_id!r} is not an id of a key: letters, digits, '-', '_' and '.', 64 at most"
         )
-        print_json(made)
-    elif kind == "vault":
-        _new_vault_key(file)
-    else:
-        _new_payload_key(key_id or "", file)
+    if new_id in keys:
+        raise UsageError(f"{file} holds a key {new_id!r} already; choose another id")
+    does = "encrypts and decrypts" if not keys else "decrypts; moved to the first line, it encrypts"
+    keys[new_id] = payload_keys.new_payload_key()
+    lines = ["# Payload keys: the first encrypts, each of them decrypts.\n"]
+    lines += [f"{one}:{key}\n" for one, key in keys.items()]
+    try:
+        files.replace_file(file, "".join(lines).encode())
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+    progress.print(f"{file}: the key {new_id!r} {does}")
 
 
-def make_key(file: Path, *, approver: str, issuer: str) -> "JsonObject":
-    """Write a new private key to a file; return the public key."""
-    for option, name in (("--approver", approver), ("--issuer", issuer)):
-        if not (name.strip() and name.isprintable()):
-            raise UsageError(f"{option} is a name of printable characters")
-    return _new_approval_key(file, issuer=issuer, subject=approver)
-
-
-def make_service_key(file: Path, url: str) -> "JsonObject":
-    """Write a new private key of the service at a URL to a file; return the public key."""
-    if not url.startswith(("https://", "http://")):
-        raise UsageError("--service is the URL of the service, as its file says it")
-    return _new_approval_key(file, issuer=url.rstrip("/").lower(), subject="")
-
-
-def _new_approval_key(file: Path, *, issuer: str, subject: str) -> "JsonObject":
+def make_key(file: Path, *, approver: str, issuer: str, service: str = "") -> "JsonObject":
+    """Write a new private key to a file, of a person or of a service; return the public key."""
     from orchestrator.adapters.approval_keys import write_signing_key
     from orchestrator.confirmation.signatures import SigningKey
 
-    private, public = SigningKey.generate(issuer=issuer, subject=subject)
+    if service:
+        if not service.startswith(("https://", "http://")):
+            raise UsageError("--service is the URL of the service, as its file says it")
+        issuer, approver = service.rstrip("/").lower(), ""
+    else:
+        for option, name in (("--approver", approver), ("--issuer", issuer)):
+            if not (name.strip() and name.isprintable()):
+                raise UsageError(f"{option} is a name of printable characters")
+    private, public = SigningKey.generate(issuer=issuer, subject=approver)
     write_signing_key(file, json.dumps(private))
     return public
-
-
-def _new_vault_key(file: Path) -> None:
-    from orchestrator.adapters.storage import sql_vault
-
-    write_new(file, f"{sql_vault.new_key()}\n".encode())
-    use = f"export ORCHESTRATOR_PII_KEY_FILE={file.absolute()}"
-    console.print(line(f"wrote {file}; use it with: {use}"))
-
-
-def _new_payload_key(key_id: str, file: Path) -> None:
-    from orchestrator.adapters.temporal import payload_keys
-
-    keys = _read_keys(file) if file.exists() else []
-    if not payload_keys.is_key_id(key_id):
-        raise UsageError(
-            f"--id {key_id!r} is not an id of a key: letters, digits, '-', '_' and '.', 64 at most"
-        )
-    if key_id in dict(keys):
-        raise UsageError(f"{file} holds a key {key_id!r} already; choose another id")
-    _write_keys(file, [*keys, (key_id, payload_keys.new_payload_key())])
-    does = "encrypts and decrypts" if not keys else "decrypts; moved to the first line, it encrypts"
-    progress.print(f"{file}: the key {key_id!r} {does}")
-
-
-def _read_keys(file: Path) -> list[tuple[str, str]]:
-    from base64 import urlsafe_b64encode
-
-    from orchestrator.adapters.temporal.payload_keys import read_payload_keys
-
-    try:
-        text = file.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{file} cannot be read") from None
-    keys = read_payload_keys(text, str(file))
-    return [(key_id, urlsafe_b64encode(key).decode()) for key_id, key in keys.items()]
-
-
-def _write_keys(file: Path, keys: list[tuple[str, str]]) -> None:
-    from orchestrator.adapters.storage.files import replace_file
-
-    lines = ["# Payload keys: the first encrypts, each of them decrypts.\n"]
-    try:
-        replace_file(file, "".join([*lines, *(f"{i}:{k}\n" for i, k in keys)]).encode())
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
 
 
 @token_app.command()
@@ -259,13 +215,20 @@ def token(
     from orchestrator.client.stores import store_of
     from orchestrator.settings import load_settings
     from orchestrator.web.api.tokens import create
+    from orchestrator.web.people import Right
     from orchestrator.web.sign_in.identity import utc_now
 
+    rights_given: list[Right] = []
+    for scope in scopes:
+        try:
+            rights_given.append(Right(scope))
+        except ValueError:
+            raise UsageError(f"--scope {scope!r}: name one of {', '.join(Right)}") from None
     with store_of(load_settings()) as store:
         made = create(
             store,
             subject=subject,
-            scopes=[_right(scope) for scope in scopes],
+            scopes=rights_given,
             lifetime=read_duration(expires, "--expires"),
             sees_all=sees_all,
             created_by="orchestrator token",
@@ -278,12 +241,3 @@ def token(
     rights = ", ".join(made.scopes) + (" of everybody's missions" if made.sees_all else "")
     ends = f"{made.expires_at:%Y-%m-%d %H:%M} UTC"
     progress.print(line(f"token {made.token_id} of {made.subject}: {rights}, until {ends}"))
-
-
-def _right(name: str) -> "Right":
-    from orchestrator.web.people import Right
-
-    try:
-        return Right(name)
-    except ValueError:
-        raise UsageError(f"--scope {name!r}: name one of {', '.join(Right)}") from None

@@ -5,7 +5,7 @@ import shlex
 import signal
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from orchestrator.cli.clean_errors import print_error, show_log
 from orchestrator.cli.options import (
@@ -31,7 +30,6 @@ from orchestrator.cli.output import (
     colored,
     console,
     line,
-    present,
     print_json,
     progress,
     run,
@@ -42,13 +40,9 @@ from orchestrator.core.errors import SkippedWarning, UsageError
 from orchestrator.core.shown_text import number_of
 
 if TYPE_CHECKING:  # help does without them
-    from orchestrator.core.record import JsonObject
     from orchestrator.runtime.demo import DemoMission, DemoReport
     from orchestrator.runtime.devserver import Ports, Stack
-    from orchestrator.saga.obligation import Obligation
-    from orchestrator.sandbox import RunningSandbox
     from orchestrator.sandbox.app import DocumentMemory
-    from orchestrator.settings import Settings
 
 
 sandbox_app = new_app()
@@ -82,12 +76,25 @@ def sandbox(
     """
     from orchestrator import sandbox as sandbox_server
     from orchestrator.catalog.catalog import load_documents
+    from orchestrator.sandbox.app import DocumentMemory, memories_of
     from orchestrator.settings import load_settings
+
+    def as_document(base_url: str, memories: Sequence[DocumentMemory]) -> dict[str, Any]:
+        shown = [{**memory.to_json(), "url": base_url + memory.path} for memory in memories]
+        return {"url": base_url, "ledger": f"{base_url}/_sandbox/ledger", "documents": shown}
 
     def ready(running: sandbox_server.RunningSandbox) -> None:
         if as_json:
-            print_json(addresses_as_json(running.base_url, running.memories))
-        draw_started(progress, running)
+            print_json(as_document(running.base_url, running.memories))
+        progress.print(f"sandbox answers at {running.base_url}")
+        progress.print()
+        draw_documents(progress, running.base_url, running.memories)
+        every = f"{running.base_url}/_sandbox/documents"
+        progress.print(f"all of it as JSON: {every}", soft_wrap=True)
+        progress.print(
+            "point a client at a document by its address above, in place of its own server;"
+        )
+        progress.print("any credential is taken (docs/testing.md)")
         show_log("orchestrator.sandbox")
 
     chosen = choose(load_settings(), specs, overlays)
@@ -96,7 +103,11 @@ def sandbox(
         note_unmarked(documents, chosen.specs)
     try:
         if show:
-            return _show(documents, f"http://{host}:{port}", as_json=as_json)
+            with sandbox_server.EffectLedger() as ledger:
+                memories = memories_of(sandbox_server.create_app(documents, ledger=ledger))
+            if as_json:
+                return print_json(as_document(f"http://{host}:{port}", memories))
+            return draw_documents(console, f"http://{host}:{port}", memories)
         sandbox_server.run(
             chosen.specs,
             documents=documents,
@@ -112,48 +123,27 @@ def sandbox(
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
 
-def _show(documents: Mapping[str, "JsonObject"], base_url: str, *, as_json: bool) -> None:
-    from orchestrator.sandbox import EffectLedger, create_app
-    from orchestrator.sandbox.app import memories_of
-
-    with EffectLedger() as ledger:
-        memories = memories_of(create_app(documents, ledger=ledger))
-    if as_json:
-        print_json(addresses_as_json(base_url, memories))
-    else:
-        draw_documents(console, base_url, memories)
-
-
 _KINDS = 12
 _SKIPPED = 5
 _NAMES = 3
-
-
-def addresses_as_json(base_url: str, memories: tuple["DocumentMemory", ...]) -> dict[str, Any]:
-    """Return the addresses, and the kinds of things that each document remembers."""
-    return {
-        "url": base_url,
-        "ledger": f"{base_url}/_sandbox/ledger",
-        "documents": [{**memory.to_json(), "url": base_url + memory.path} for memory in memories],
-    }
-
-
-def draw_started(console: Console, running: "RunningSandbox") -> None:
-    """Draw the addresses and the documents, of large ones the beginning."""
-    console.print(f"sandbox answers at {running.base_url}")
-    console.print()
-    draw_documents(console, running.base_url, running.memories)
-    every = f"{running.base_url}/_sandbox/documents"
-    console.print(f"all of it as JSON: {every}", soft_wrap=True)
-    console.print("point a client at a document by its address above, in place of its own server;")
-    console.print("any credential is taken (docs/testing.md)")
 
 
 def draw_documents(console: Console, base_url: str, memories: tuple["DocumentMemory", ...]) -> None:
     """Draw the address of each document, and the kinds of things it remembers."""
     for memory in memories:
         console.print(f"{memory.document}: {base_url}{memory.path}", soft_wrap=True)
-        _draw_document(console, memory)
+        served, skips = number_of(memory.served, "operation"), len(memory.skipped)
+        console.print(f"  served: {served}; not served: {skips or 'none'}")
+        for kind in memory.kinds[:_KINDS]:
+            verbs = (f"{verb} {_first(named)}" for verb, named in kind.operations.items())
+            console.print(f"  remembers {kind.thing}: {'; '.join(verbs)}", soft_wrap=True)
+        if len(memory.kinds) > _KINDS:
+            more = number_of(len(memory.kinds) - _KINDS, "more kind")
+            console.print(f"  remembers {more} of things")
+        if memory.unremembered:
+            names = _first(list(memory.unremembered))
+            console.print(f"  answers, and remembers nothing of: {names}", soft_wrap=True)
+        draw_skipped(console, (memory,))
         console.print()
 
 
@@ -167,22 +157,7 @@ def draw_skipped(console: Console, memories: tuple["DocumentMemory", ...]) -> No
             console.print(f"skipped: {memory.document}: {number_of(more, 'more operation')}")
 
 
-def _draw_document(console: Console, memory: "DocumentMemory") -> None:
-    served, skips = number_of(memory.served, "operation"), len(memory.skipped)
-    console.print(f"  served: {served}; not served: {skips or 'none'}")
-    for kind in memory.kinds[:_KINDS]:
-        verbs = "; ".join(f"{verb} {_names(named)}" for verb, named in kind.operations.items())
-        console.print(f"  remembers {kind.thing}: {verbs}", soft_wrap=True)
-    if len(memory.kinds) > _KINDS:
-        more = number_of(len(memory.kinds) - _KINDS, "more kind")
-        console.print(f"  remembers {more} of things")
-    if memory.unremembered:
-        names = _names(list(memory.unremembered))
-        console.print(f"  answers, and remembers nothing of: {names}", soft_wrap=True)
-    draw_skipped(console, (memory,))
-
-
-def _names(operations: list[str]) -> str:
+def _first(operations: list[str]) -> str:
     more = len(operations) - _NAMES
     return ", ".join(operations[:_NAMES]) + (f" and {more} more" if more > 0 else "")
 
@@ -210,7 +185,18 @@ def demo(
     report = run(_demo(keep, model_variables(model)))
     if keep is not None:
         progress.print(f"to look at it again: orchestrator dev --folder {shlex.quote(str(keep))}")
-    present(report, draw_demo, as_json=as_json, ok=report.ok)
+    if as_json:
+        print_json(report)
+    else:
+        for mission in report.missions:
+            _demo_mission(console, mission)
+        verdict = ("all as promised", "bold green")
+        if not report.ok:
+            verdict = ("NOT as promised", "bold red")
+        took = f" in {report.seconds:.1f} s; the Temporal UI was at {report.ui_url}"
+        console.print(line(verdict, took))
+    if not report.ok:
+        raise typer.Exit(1)
 
 
 async def _demo(keep: Path | None, variables: Mapping[str, str]) -> "DemoReport":
@@ -230,15 +216,6 @@ async def _demo(keep: Path | None, variables: Mapping[str, str]) -> "DemoReport"
             await stack.stop()
 
 
-def draw_demo(console: Console, report: "DemoReport") -> None:
-    """Draw the three missions with their timelines, and the verdict."""
-    for mission in report.missions:
-        _demo_mission(console, mission)
-    verdict = ("all as promised", "bold green") if report.ok else ("NOT as promised", "bold red")
-    took = f" in {report.seconds:.1f} s; the Temporal UI was at {report.ui_url}"
-    console.print(line(verdict, took))
-
-
 def _demo_mission(console: Console, mission: "DemoMission") -> None:
     result = mission.result
     status = colored(result.status.value)
@@ -251,8 +228,15 @@ def _demo_mission(console: Console, mission: "DemoMission") -> None:
     console.print(table)
     console.print()
     ledgers = table_of("the mission's ledger", "the sandbox's ledger")
-    ours = [_obligation(o) for o in result.ledger.obligations]
-    theirs = [_effect(e) for e in mission.sandbox_ledger]
+    ours = [
+        line(colored(one.state.value), f" {one.tool}{f' {one.price}' if one.price else ''}")
+        for one in result.ledger.obligations
+    ]
+    theirs: list[str] = []
+    for effect in mission.sandbox_ledger:
+        amount = f" {effect.get('amount')} {effect.get('currency')}" if effect.get("amount") else ""
+        kind, operation, state = (effect.get(key) for key in ("kind", "operation", "status"))
+        theirs.append(f"{kind} {operation} → {state}{amount}")
     for row in zip_longest(ours, theirs, fillvalue=""):
         ledgers.add_row(*row)
     console.print(ledgers)
@@ -266,18 +250,7 @@ def _demo_mission(console: Console, mission: "DemoMission") -> None:
     console.print()
 
 
-def _obligation(obligation: "Obligation") -> Text:
-    price = f" {obligation.price}" if obligation.price is not None else ""
-    return line(colored(obligation.state.value), f" {obligation.tool}{price}")
-
-
-def _effect(effect: "JsonObject") -> str:
-    amount = f" {effect.get('amount')} {effect.get('currency')}" if effect.get("amount") else ""
-    return f"{effect.get('kind')} {effect.get('operation')} → {effect.get('status')}{amount}"
-
-
-def draw_addresses(console: Console, stack: "Stack", *, example: str) -> None:
-    """Draw the addresses, and the next commands."""
+def _draw_addresses(stack: "Stack", goal: str, memories: Sequence["DocumentMemory"]) -> None:
     if stack.inbox_url is not None:
         console.print(f"inbox, API    {stack.inbox_url}")
     console.print(f"Temporal UI   {stack.ui_url}")
@@ -290,19 +263,20 @@ def draw_addresses(console: Console, stack: "Stack", *, example: str) -> None:
     console.print("In another terminal:")
     console.print(f"  source {shlex.quote(str(stack.exports))}", soft_wrap=True)
     console.print("  orchestrator tools list")
-    console.print(f'  orchestrator mission start "{example}" --wait', soft_wrap=True)
+    console.print(f'  orchestrator mission start "{goal}" --wait', soft_wrap=True)
     console.print()
     if stack.codec_url is not None:
+        token = f"type the token, {stack.codec_token.location}"
         console.print(
             "What is recorded is encrypted. For the Temporal UI to show it, in its browser:"
         )
-        console.print(
-            f"  open {stack.codec_url} and type the token, {stack.codec_token.location}",
-            soft_wrap=True,
-        )
+        console.print(f"  open {stack.codec_url} and {token}", soft_wrap=True)
         console.print("  turn on Include cross-origin credentials, in the UI's codec settings")
         console.print()
     console.print("Ctrl-C stops it all; the state is kept.")
+    for memory in memories:
+        at = f"{stack.sandbox_url}{memory.path}"
+        console.print(f"{memory.document} is served at {at}", soft_wrap=True)
 
 
 @app.command()
@@ -352,6 +326,7 @@ async def _dev(
 ) -> None:
     from orchestrator.catalog.catalog import Catalog, load_sources
     from orchestrator.client.payloads import payload_keys_of
+    from orchestrator.core.errors import KEYS_VARIABLE
     from orchestrator.runtime.devserver import Stack, held_alone
     from orchestrator.runtime.sandboxed_documents import (
         last_written,
@@ -360,7 +335,8 @@ async def _dev(
         sources_of,
         write_redirected,
     )
-    from orchestrator.settings import load_settings
+    from orchestrator.runtime.supervision import Supervisor
+    from orchestrator.settings import bundled_specs, load_settings
 
     settings = load_settings()
     if not payload_keys_of(settings).ids:
@@ -382,63 +358,45 @@ async def _dev(
         written = write_redirected(documents, state, port=ports.sandbox)
         draw_skipped(progress, written.memories)
         note_sources(sources, state)
+        # A path that shells in other folders can use.
+        keys = settings.payload_keys_file
+        key_file = {f"{KEYS_VARIABLE}_FILE": str(keys.absolute())} if keys is not None else {}
         stack = Stack(
             state,
             (written.folder,),
             ports,
             credentials=sandbox_credentials(documents),
-            variables={**variables, **_key_file(settings)},
+            variables={**variables, **key_file},
             report=_print,
             local_user=account_name() or "local",
         )
         stop = asyncio.Event()
         for signum in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(signum, stop.set)
-        await _serve(stack, stop, lambda: _print_addresses(stack, sources.specs, written.memories))
+        is_ours = sources.specs == (bundled_specs(),)
+        goal = "What is the weather in Oslo tomorrow?" if is_ours else "the goal, in plain words"
 
+        async def start_and_supervise() -> None:
+            await stack.__aenter__()
+            _draw_addresses(stack, goal, written.memories)
+            await Supervisor(stack, _print).run()
 
-async def _serve(stack: "Stack", stop: asyncio.Event, started: Callable[[], None]) -> None:
-    """Start it and keep it running until Ctrl-C, which may come while it starts."""
-    from orchestrator.runtime.supervision import Supervisor
-
-    async def kept() -> None:
-        await stack.__aenter__()
-        started()
-        await Supervisor(stack, _print).run()
-
-    keeping, stopped = asyncio.create_task(kept()), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([keeping, stopped], return_when=asyncio.FIRST_COMPLETED)
-        if keeping.done():
-            await keeping  # raises what kept it from starting
-    finally:
-        for task in (keeping, stopped):
-            task.cancel()
-        await asyncio.wait([keeping, stopped])
-        _print("stopping")
-        await stack.stop()
-
-
-def _key_file(settings: "Settings") -> dict[str, str]:
-    """Return the variable of the payload keys, with a path that shells in other folders can use."""
-    from orchestrator.core.errors import KEYS_VARIABLE
-
-    file = settings.payload_keys_file
-    return {} if file is None else {f"{KEYS_VARIABLE}_FILE": str(file.absolute())}
+        # It runs until Ctrl-C, which may come while it starts.
+        keeping, stopped = (
+            asyncio.create_task(start_and_supervise()),
+            asyncio.create_task(stop.wait()),
+        )
+        try:
+            await asyncio.wait([keeping, stopped], return_when=asyncio.FIRST_COMPLETED)
+            if keeping.done():
+                await keeping  # raises what kept it from starting
+        finally:
+            for task in (keeping, stopped):
+                task.cancel()
+            await asyncio.wait([keeping, stopped])
+            _print("stopping")
+            await stack.stop()
 
 
 def _print(text: str) -> None:
     progress.print(text, soft_wrap=True)
-
-
-def _print_addresses(
-    stack: "Stack", specs: tuple[Path, ...], memories: Sequence["DocumentMemory"]
-) -> None:
-    from orchestrator.settings import bundled_specs
-
-    is_ours = specs == (bundled_specs(),)
-    goal = "What is the weather in Oslo tomorrow?" if is_ours else "the goal, in plain words"
-    draw_addresses(console, stack, example=goal)
-    for memory in memories:
-        at = f"{stack.sandbox_url}{memory.path}"
-        console.print(f"{memory.document} is served at {at}", soft_wrap=True)

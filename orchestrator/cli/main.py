@@ -125,21 +125,6 @@ _USAGE = (
 )
 
 
-def exit_code(error: errors.OrchestratorError) -> int:
-    """Return 2 for wrong usage, 1 for failed work."""
-    return WRONG_USAGE if isinstance(error, _USAGE) else WORK_FAILED
-
-
-def _check_encoding(words: list[str]) -> None:
-    """Refuse bytes that are no text: no message and no file of ours can hold them."""
-    try:
-        "".join(words).encode()
-    except UnicodeEncodeError:
-        raise errors.UsageError(
-            "an argument is not UTF-8: set a UTF-8 locale, such as LANG=C.UTF-8"
-        ) from None
-
-
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _NEW_OBJECTS = 200_000
 """Threshold of the garbage collector: with Python's own, the objects that imports make are looked
@@ -148,21 +133,25 @@ through hundreds of times before a command begins."""
 _INTERRUPTED = 130
 """Exit code of a process that Ctrl-C ended, as shells count it."""
 
-_NUMPY_THREADS = "OPENBLAS_NUM_THREADS"
-"""Our matrix products are small: one thread takes as long as several, and a fraction of the CPU."""
-
 
 def main() -> None:
     """Run the command line; every error and warning of ours is one line on standard error."""
     gc.set_threshold(_NEW_OBJECTS)
-    os.environ.setdefault(_NUMPY_THREADS, "1")  # read by NumPy when it is first imported
+    # Read by NumPy when it is first imported: our matrix products are small, and one thread takes
+    # as long as several, at a fraction of the CPU.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     install_clean_hooks()
     try:
-        _check_encoding(sys.argv)
+        try:
+            "".join(sys.argv).encode()
+        except UnicodeEncodeError:  # bytes that are no text: no message and no file can hold them
+            raise errors.UsageError(
+                "an argument is not UTF-8: set a UTF-8 locale, such as LANG=C.UTF-8"
+            ) from None
         app()
     except errors.OrchestratorError as error:
         print_error(str(error))
-        sys.exit(exit_code(error))
+        sys.exit(WRONG_USAGE if isinstance(error, _USAGE) else WORK_FAILED)
     except OSError as error:
         if error.errno not in _DISK_ERRORS:
             raise

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from orchestrator.cli.answering import answer, repair
 from orchestrator.cli.mission_requests import RequestMaker, takes_request
@@ -37,11 +36,9 @@ if TYPE_CHECKING:  # help does without them, and a command imports the module th
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.client.mission_handle import MissionHandle
     from orchestrator.client.mission_list import KnownMission, MissionSummary
-    from orchestrator.client.mission_rollback import RollbackPreview
     from orchestrator.client.saga_list import SagaAccount
-    from orchestrator.messages.events import AnyEvent, MissionEvent
-    from orchestrator.messages.mission import MissionRequest, MissionResult
-    from orchestrator.messages.open_waits import Waiting
+    from orchestrator.messages.events import MissionEvent
+    from orchestrator.messages.mission import MissionResult
 
 
 app = new_app(no_args_is_help=True)
@@ -69,35 +66,29 @@ def start(
     from orchestrator.cli import render_missions
 
     request = request_of()
+
+    async def start_and_follow(client: "MissionClient") -> "MissionResult":
+        mission = await client.start(request)
+        render_missions.undeclared_inputs(progress, mission.undeclared_inputs)
+        if mission.queued:
+            progress.print(f"queued: {mission.queued}", soft_wrap=True)
+        state = "is queued" if mission.queued else "started"
+        progress.print(f"mission {mission.mission_id} {state}")
+        return await follow(mission)
+
     if wait:
         with going_on(request.mission_id or ""):
-            result = ask(lambda client: _start_and_follow(client, request))
+            result = ask(start_and_follow)
         finish(result, as_json=as_json)
         return
     mission = ask(lambda client: client.start(request))
     undeclared = list(mission.undeclared_inputs)
     if as_json:
-        print_json(
-            {
-                "mission_id": mission.mission_id,
-                "undeclared_inputs": undeclared,
-                "queued": mission.queued,
-            }
-        )
+        facts = {"mission_id": mission.mission_id, "undeclared_inputs": undeclared}
+        print_json({**facts, "queued": mission.queued})
     else:
         render_missions.undeclared_inputs(progress, undeclared)
         render_missions.started(console, mission.mission_id, mission.queued)
-
-
-async def _start_and_follow(client: "MissionClient", request: "MissionRequest") -> "MissionResult":
-    from orchestrator.cli import render_missions
-
-    mission = await client.start(request)
-    render_missions.undeclared_inputs(progress, mission.undeclared_inputs)
-    if mission.queued:
-        progress.print(f"queued: {mission.queued}", soft_wrap=True)
-    progress.print(f"mission {mission.mission_id} {'is queued' if mission.queued else 'started'}")
-    return await follow(mission)
 
 
 @app.command()
@@ -130,7 +121,18 @@ def plan(
 
     request = request_of()
     if rehearse:
-        _rehearse(request, as_json=as_json)
+        from orchestrator.chaos import rehearsal
+        from orchestrator.settings import load_settings
+
+        within = f"for at most {rehearsal.WITHIN_S:.0f} s"
+        with progress.status(f"rehearsing on a private sandbox, {within}"):
+            found = run(rehearsal.rehearse(request, load_settings()))
+        if as_json:
+            print_json({**found.model_dump(mode="json"), "summary": found.summary})
+        else:
+            render_missions.rehearsal(console, found)
+        if not found.status:
+            raise typer.Exit(1)
         return
     try:
         preview = ask(lambda client: client.plan(request), notes_silence=True)
@@ -142,22 +144,6 @@ def plan(
     if not as_json:
         render_missions.undeclared_inputs(progress, preview.undeclared_inputs)
     present(preview, render_missions.plan_preview, as_json=as_json)
-
-
-def _rehearse(request: "MissionRequest", *, as_json: bool) -> None:
-    from orchestrator.chaos.rehearsal import WITHIN_S, rehearse
-    from orchestrator.cli import render_missions
-    from orchestrator.settings import load_settings
-
-    with progress.status(f"rehearsing on a private sandbox, for at most {WITHIN_S:.0f} s"):
-        found = run(rehearse(request, load_settings()))
-    document = {**found.model_dump(mode="json"), "summary": found.summary}
-    if as_json:
-        print_json(document)
-    else:
-        render_missions.rehearsal(console, found)
-    if not found.status:
-        raise typer.Exit(1)
 
 
 @app.command("list")
@@ -174,27 +160,15 @@ def list_missions(
     """
     from orchestrator.cli import render_missions
 
-    found = ask(lambda client: _newest(client, limit, status))
+    async def newest(client: "MissionClient") -> "list[MissionSummary]":
+        found = await client.missions(limit=limit, status=status)
+        if status is not None:
+            return found
+        found += await client.sagas(limit=limit)
+        return sorted(found, key=lambda one: one.started_at, reverse=True)[:limit]
+
+    found = ask(newest)
     present(found, render_missions.missions, as_json=as_json)
-
-
-async def _newest(
-    client: "MissionClient", limit: int, status: str | None
-) -> "list[MissionSummary]":
-    """Return missions of a status, or the newest of missions, sagas and sessions."""
-    found = await client.missions(limit=limit, status=status)
-    if status is not None:
-        return found
-    found += await client.sagas(limit=limit)
-    return sorted(found, key=lambda one: one.started_at, reverse=True)[:limit]
-
-
-class _Shown(NamedTuple):
-    """A mission as it stands, what it waits for, and why it cannot go on."""
-
-    result: "MissionResult"
-    waiting: "Waiting | None" = None
-    obstacle: str = ""
 
 
 @app.command()
@@ -210,37 +184,40 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
     Example: orchestrator mission show book-a-flight-from-1a2b3c
     """
     from orchestrator.cli import render_missions, render_waiting
+    from orchestrator.messages.mission import MissionResult
+    from orchestrator.messages.open_waits import Waiting
 
-    found = ask(lambda client: _as_known(client, mission_id))
-    if not isinstance(found, _Shown):
+    waiting: Waiting | None = None
+    obstacle = ""
+
+    async def as_known(client: "MissionClient") -> "MissionResult | KnownMission | SagaAccount":
+        nonlocal waiting, obstacle
+        mission = client.get(mission_id)
+        try:
+            result = await mission.snapshot()
+            if result.finished_at is None:
+                waiting = await mission.waiting()
+                obstacle = str(await mission.obstacle() or "")
+            return result
+        except MissionNotFound:
+            return await client.saga(mission_id)
+        except EventsUnreadable as unreadable:
+            return await client.known(mission_id, why=str(unreadable))
+
+    found = ask(as_known)
+    if not isinstance(found, MissionResult):
         present(found, render_missions.partial, as_json=as_json)
-        return
-    if not as_json:
-        render_missions.mission(console, found.result)
-        if found.waiting is not None:
-            render_waiting.mission_waits(console, found.waiting)
-        if found.obstacle:
-            console.print(line((f"cannot go on: {found.obstacle}", "yellow")), soft_wrap=True)
-        return
-    document = found.result.document()
-    if found.waiting is not None:
-        document |= {"waiting": list(found.waiting.entries()), "cannot_go_on": found.obstacle}
-    print_json(document)
-
-
-async def _as_known(
-    client: "MissionClient", mission_id: str
-) -> "_Shown | KnownMission | SagaAccount":
-    mission = client.get(mission_id)
-    try:
-        result = await mission.snapshot()
-        if result.finished_at is not None:
-            return _Shown(result)
-        return _Shown(result, await mission.waiting(), str(await mission.obstacle() or ""))
-    except MissionNotFound:
-        return await client.saga(mission_id)
-    except EventsUnreadable as unreadable:
-        return await client.known(mission_id, why=str(unreadable))
+    elif as_json:
+        document = found.document()
+        if waiting is not None:
+            document |= {"waiting": list(waiting.entries()), "cannot_go_on": obstacle}
+        print_json(document)
+    else:
+        render_missions.mission(console, found)
+        if waiting is not None:
+            render_waiting.mission_waits(console, waiting)
+        if obstacle:
+            console.print(line((f"cannot go on: {obstacle}", "yellow")), soft_wrap=True)
 
 
 @app.command()
@@ -274,8 +251,10 @@ def rollback(
     from orchestrator.cli import render_missions
 
     preview = ask(lambda client: client.rollback_preview(mission_id))
-    if not yes:
-        _check_askable(preview, as_json=as_json)
+    if preview.is_a_decision and not yes:
+        if as_json:
+            raise UsageError(f"--json never prompts: give {_YES}")
+        require_terminal(_YES)
     if not as_json:
         # With the question, on standard error.
         render_missions.rollback_preview(progress, preview)
@@ -286,15 +265,6 @@ def rollback(
     with progress.status(f"rolling back {mission_id}"):
         report = ask(lambda client: client.rollback(mission_id, reason=reason, approver=who))
     present(report, render_missions.rollback, as_json=as_json, ok=not report.parked)
-
-
-def _check_askable(preview: "RollbackPreview", *, as_json: bool) -> None:
-    """Refuse a decision where nobody can be asked for it."""
-    if not preview.is_a_decision:
-        return
-    if as_json:
-        raise UsageError(f"--json never prompts: give {_YES}")
-    require_terminal(_YES)
 
 
 class ExportFormat(StrEnum):
@@ -340,55 +310,39 @@ def export(
 
     Example: orchestrator mission export trip-1a2b3c --format arazzo --out trip.arazzo.yaml
     """
+    if file is None and out is not None and out.exists():
+        raise UsageError(f"{out} is there already: name a new file")
     if style is ExportFormat.ARAZZO:
         if file:
             raise UsageError("--format arazzo takes only --out")
-        _write_arazzo(mission_id, specs, out)
-        return
+        from orchestrator.arazzo.workflow_export import as_yaml
+        from orchestrator.client.mission_record import mission_as_arazzo
+
+        catalog = open_catalog(specs, None)
+        made = ask(lambda client: mission_as_arazzo(client.connection, mission_id, catalog))
+        if out is None:
+            return typer.echo(visible_block(as_yaml(made)), nl=False)
+        write_new(out, as_yaml(made).encode())
+        check = f"{out}: check it with: orchestrator workflow lint {out}"
+        return progress.print(line(check), soft_wrap=True)
     if file is not None:
         if out is None:
             raise UsageError("--file needs --out, the file to write")
-        _write_file(mission_id, file, out)
-        return
+        from orchestrator.client.stores import mission_file
+        from orchestrator.settings import load_settings
+
+        kept = run(mission_file(load_settings(), mission_id, file))
+        write_new(out, kept.content)
+        return progress.print(line(f"{out}: {kept}"), soft_wrap=True)
     from orchestrator.client.mission_record import seal
 
-    if out is not None and out.exists():
-        raise UsageError(f"{out} is there already: name a new file")
     record = ask(lambda client: client.get(mission_id).record())
     sealed = seal(record)
     if out is None:
-        print_json(sealed)
-        return
+        return print_json(sealed)
     text = json.dumps(sealed.model_dump(mode="json"), indent=2)
     write_new(out, f"{text}\n".encode("ascii"))
-    progress.print(line(f"{out}: SHA-256 {sealed.sha256}"), soft_wrap=True)
-
-
-def _write_arazzo(mission_id: str, specs: list[Path] | None, out: Path | None) -> None:
-    from orchestrator.arazzo.workflow_export import as_yaml
-    from orchestrator.client.mission_calls import mission_as_arazzo
-
-    if out is not None and out.exists():
-        raise UsageError(f"{out} is there already: name a new file")
-    catalog = open_catalog(specs, None)
-    text = as_yaml(ask(lambda client: mission_as_arazzo(client.connection, mission_id, catalog)))
-    if out is None:
-        typer.echo(visible_block(text), nl=False)
-        return
-    write_new(out, text.encode())
-    progress.print(line(f"{out}: check it with: orchestrator workflow lint {out}"), soft_wrap=True)
-
-
-def _write_file(mission_id: str, handle: str, out: Path) -> None:
-    from orchestrator.client.stores import mission_file
-    from orchestrator.settings import load_settings
-
-    kept = run(mission_file(load_settings(), mission_id, handle))
-    write_new(out, kept.content)
-    progress.print(line(f"{out}: {kept}"), soft_wrap=True)
-
-
-_SUCCEEDED = "succeeded"
+    return progress.print(line(f"{out}: SHA-256 {sealed.sha256}"), soft_wrap=True)
 
 
 @app.command()
@@ -419,9 +373,33 @@ def watch(
 
     Example: orchestrator mission watch --json
     """
+    last: MissionEvent | None = None
+
+    async def print_events(client: "MissionClient") -> None:
+        from orchestrator.messages.events import MissionEvent
+
+        nonlocal last
+        notify = PrintOnce()
+        if mission_id is None:
+            events = client.events(after=after, follow=not once, notify=notify)
+        else:
+            events = client.get(mission_id).events(after=after, notify=notify)
+        async for event in events:
+            fields = event.model_dump(mode="json")
+            if as_json:
+                typer.echo(visible_json(json.dumps(fields, ensure_ascii=False)))
+            else:
+                whose = f"{event.mission_id}.{event.leg_id}" if event.leg_id else event.mission_id
+                words = "; ".join(str(fields[name]) for name in _WORDS if fields.get(name))
+                shown = line(f"{event.at:%H:%M:%S} ", (whose, "bold"), f" {event.kind} ", words)
+                console.print(shown, soft_wrap=True)
+            last = event if isinstance(event, MissionEvent) else last
+
     if mission_id is None:
-        _feed(after=after, once=once, as_json=as_json)
-        return
+        try:
+            return ask(print_events)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
     if once:
         raise UsageError("--once is for all missions; show one by: orchestrator mission show ID")
     if after and not as_json:
@@ -430,12 +408,12 @@ def watch(
         if not as_json:
             finish(ask(lambda client: follow(client.get(mission_id))), as_json=False)
             return
-        last = ask(lambda client: follow_lines(client, mission_id, after))
+        ask(print_events)
     if last is None:  # the cursor was its end
         status = ask(lambda client: client.get(mission_id).snapshot()).status.value
     else:
         status = last.status
-    if status != _SUCCEEDED:
+    if status != "succeeded":
         raise typer.Exit(1)
 
 
@@ -484,51 +462,8 @@ def finish(result: "MissionResult", *, as_json: bool) -> None:
         print_json(result.document())
     else:
         render_missions.mission(console, result)
-    if result.status.value != _SUCCEEDED:
+    if result.status.value != "succeeded":
         raise typer.Exit(1)
-
-
-def _feed(*, after: str | None, once: bool, as_json: bool) -> None:
-    notify = PrintOnce()
-
-    async def follow(client: "MissionClient") -> None:
-        async for event in client.events(after=after, follow=not once, notify=notify):
-            if as_json:
-                print_line(event)
-            else:
-                console.print(drawn(event), soft_wrap=True)
-
-    try:
-        ask(follow)
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
-
-
-async def follow_lines(
-    client: "MissionClient", mission_id: str, after: str | None
-) -> "MissionEvent | None":
-    """Print a mission's events, a line for each; return the last about the mission itself."""
-    from orchestrator.messages.events import MissionEvent
-
-    last: MissionEvent | None = None
-    async for event in client.get(mission_id).events(after=after, notify=PrintOnce()):
-        print_line(event)
-        last = event if isinstance(event, MissionEvent) else last
-    return last
-
-
-def print_line(event: "AnyEvent") -> None:
-    """Print one event on a line of its own."""
-    document = json.dumps(event.model_dump(mode="json"), ensure_ascii=False)
-    typer.echo(visible_json(document))
-
-
-def drawn(event: "AnyEvent") -> Text:
-    """Return one event as a line for people."""
-    fields = event.model_dump(mode="json")
-    whose = f"{event.mission_id}.{event.leg_id}" if event.leg_id else event.mission_id
-    words = [str(fields[name]) for name in _WORDS if fields.get(name)]
-    return line(f"{event.at:%H:%M:%S} ", (whose, "bold"), f" {event.kind} ", "; ".join(words))
 
 
 _WORDS = (

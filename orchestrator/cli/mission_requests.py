@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # help does without them
     from orchestrator.core.limits import Limits
     from orchestrator.messages.mission import MissionRequest
     from orchestrator.planning.models import WorkflowSource
-    from orchestrator.saga.orders import Order
 
 Goal = Annotated[str, typer.Argument(help="The goal, in plain words.", show_default=False)]
 FollowUpId = Annotated[
@@ -123,8 +122,7 @@ _OF_STARTS: Final = ("mission_id", "follow_up")
 def takes_request(*, starts: bool = False) -> Callable[[Command], Command]:
     """Give a command, in the place of its first parameter, all options that make up a request.
 
-    Args:
-        starts: offer the options of a start, such as an id of the caller's own.
+    With `starts`, these include the options of a start, such as an id of the caller's own.
     """
 
     def with_options(command: Command) -> Command:
@@ -170,8 +168,18 @@ def request_of(
     from orchestrator.client.start import new_mission_id
     from orchestrator.messages.mission import MissionRequest
     from orchestrator.planning.models import title_of
-    from orchestrator.settings import load_settings
+    from orchestrator.saga.orders import Order
+    from orchestrator.settings import load_policy, load_settings
 
+    ordered: list[Order] = []
+    for text in orders or ():
+        tool, _, count = text.partition("=")
+        try:
+            ordered.append(Order(tools=(tool.strip(),), count=int(count or 1), clause=text))
+        except ValueError:
+            raise UsageError(
+                f"--order {text!r} is not TOOL or TOOL=N, such as pay_invoice=2"
+            ) from None
     if sum(map(bool, (goal.strip(), follow_up, workflow))) != 1:
         raise UsageError(
             "say what to do: a goal in words, or --workflow FILE or --follow-up ID:N in its place"
@@ -193,14 +201,20 @@ def request_of(
             observe=observe,
             on_failure=on_failure,
             workflow=written,
-            orders=tuple(map(_order, orders or ())),
+            orders=tuple(ordered),
         )
     except ValidationError as error:
         raise as_usage(error) from None
-    if (given := read_policy(policy)) is not None:
-        request = request.model_copy(update={"policy": given})
+    given = read_policy(policy)
     if plan_first or limits:
-        request = _tightened(request, plan_first=plan_first, limits=read_limits(limits or []))
+        usual = given or load_policy(load_settings().mission_policy) or request.policy
+        tighter = {
+            "plan_first": plan_first or usual.plan_first,
+            "limits": usual.limits.intersect(read_limits(limits or [])),
+        }
+        given = usual.model_copy(update=tighter)
+    if given is not None:
+        request = request.model_copy(update={"policy": given})
     if follow_up is None:
         return request
     request = ask(lambda client: client.follow_up(follow_up, request))
@@ -209,13 +223,7 @@ def request_of(
 
 
 def workflow_source(named: str, sources: Sequence[str]) -> "WorkflowSource":
-    """Return the workflow that `FILE` or `FILE#ID` names.
-
-    Raises:
-        DocumentUnreadable: the file, or one that it refers to, cannot be read.
-        DocumentInvalid: it is no Arazzo document that can run here.
-        UsageError: it is too large.
-    """
+    """Return the workflow that `FILE` or `FILE#ID` names."""
     from orchestrator.arazzo.arazzo_files import load_contents
     from orchestrator.planning.models import MOST_WORKFLOW_CHARACTERS, WorkflowSource
 
@@ -251,29 +259,3 @@ def read_limits(pairs: Sequence[str]) -> "Limits":
         name = str(error.errors()[0]["loc"][0])
         wanted = "a time such as PT2H" if name == "wall_clock" else "a number above 0"
         raise UsageError(f"--limit {name}={named[name]}: {wanted} is wanted") from None
-
-
-def _order(text: str) -> "Order":
-    """Return the order that `TOOL` or `TOOL=N` stands for."""
-    from orchestrator.saga.orders import Order
-
-    tool, _, count = text.partition("=")
-    try:
-        return Order(tools=(tool.strip(),), count=int(count or 1), clause=text)
-    except ValueError:
-        raise UsageError(f"--order {text!r} is not TOOL or TOOL=N, such as pay_invoice=2") from None
-
-
-def _tightened(
-    request: "MissionRequest", *, plan_first: bool, limits: "Limits"
-) -> "MissionRequest":
-    from orchestrator.settings import load_policy, load_settings
-
-    policy = request.policy
-    if "policy" not in request.model_fields_set:
-        policy = load_policy(load_settings().mission_policy) or policy
-    tighter = {
-        "plan_first": plan_first or policy.plan_first,
-        "limits": policy.limits.intersect(limits),
-    }
-    return request.model_copy(update={"policy": policy.model_copy(update=tighter)})

@@ -1,5 +1,7 @@
 """`orchestrator confirm notices`: announcements of cards and questions by webhooks and Slack."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -9,13 +11,10 @@ from orchestrator.cli.output import AsJson, ask, present, run
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
-    from datetime import datetime
-
     from rich.console import Console
 
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.client.notice_replays import NoticeList, Replayed
-    from orchestrator.messages.notice import DeliveryReport
 
 State = Literal["waiting", "delivered", "skipped", "failed"]
 
@@ -24,10 +23,7 @@ def notices(
     notice_ids: Annotated[
         list[str] | None, typer.Argument(metavar="NID...", help="With --replay: ids of notices.")
     ] = None,
-    state: Annotated[
-        State | None,
-        typer.Option(help="List only notices in this state."),
-    ] = None,
+    state: Annotated[State | None, typer.Option(help="List only notices in this state.")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="The age of the oldest (30m, 24h, 7d), or a time: 2026-12-01."),
@@ -53,54 +49,55 @@ def notices(
 
     Example: orchestrator confirm notices --test ops
     """
-    if channel is not None and not (replay or notice_ids or state or since):
-        report = ask(lambda client: _tried(client, channel), notes_silence=True)
-        present(report, _draw_report, as_json=as_json, ok=report.state == "delivered")
-    elif channel is not None:
-        raise UsageError("--test CHANNEL takes no other option")
-    elif replay:
-        if bool(notice_ids) == bool(since) or state:
-            raise UsageError("--replay sends the notices with these ids, or those of --since")
-        done = ask(lambda client: _sent(client, notice_ids or [], _moment(since)))
-        present(done, _draw_replayed, as_json=as_json, ok=not done.gone)
-    elif notice_ids:
-        raise UsageError("ids of notices go with --replay")
-    else:
-        present(run(_listed(state, _moment(since), limit)), _draw_list, as_json=as_json)
-
-
-async def _listed(state: State | None, since: "datetime | None", limit: int) -> "NoticeList":
-    from orchestrator.client.notice_replays import notice_list
-    from orchestrator.client.stores import store_of
-    from orchestrator.settings import load_settings
-
-    async with store_of(load_settings()) as store:
-        return await notice_list(store, state=state, since=since, most=limit)
-
-
-async def _sent(
-    client: "MissionClient", notice_ids: list[str], since: "datetime | None"
-) -> "Replayed":
     from orchestrator.client import notice_replays
     from orchestrator.client.stores import store_of
+    from orchestrator.core.shown_text import number_of
     from orchestrator.settings import load_settings
 
-    if since is None:
-        return await notice_replays.replay(client.connection, notice_ids)
-    async with store_of(load_settings()) as store:
-        return await notice_replays.replay_since(client.connection, store, since)
+    if channel is not None:
+        if replay or notice_ids or state or since:
+            raise UsageError("--test CHANNEL takes no other option")
+        report = ask(
+            lambda client: notice_replays.try_channel(client.connection, channel),
+            notes_silence=True,
+        )
+        said = [f"not delivered: {report.why}"]
+        if report.state == "delivered":
+            said = [f"{report.delivered_by} has taken it"]
+        return present(report, _lines(said), as_json=as_json, ok=report.state == "delivered")
+    moment = None if since is None else read_since(since, now=datetime.now(UTC))
+    if not replay:
+        if notice_ids:
+            raise UsageError("ids of notices go with --replay")
+
+        async def listed() -> "NoticeList":
+            async with store_of(load_settings()) as store:
+                return await notice_replays.notice_list(
+                    store, state=state, since=moment, most=limit
+                )
+
+        return present(run(listed()), _draw_list, as_json=as_json)
+    if bool(notice_ids) == bool(since) or state:
+        raise UsageError("--replay sends the notices with these ids, or those of --since")
+
+    async def sent(client: "MissionClient") -> "Replayed":
+        if moment is None:
+            return await notice_replays.replay(client.connection, notice_ids or [])
+        async with store_of(load_settings()) as store:
+            return await notice_replays.replay_since(client.connection, store, moment)
+
+    done = ask(sent)
+    said = [f"sent again: {number_of(len(done.started), 'notice')}"]
+    said += [f"{one}: the Temporal server no longer knows it" for one in done.gone]
+    return present(done, _lines(said), as_json=as_json, ok=not done.gone)
 
 
-async def _tried(client: "MissionClient", channel: str) -> "DeliveryReport":
-    from orchestrator.client.notice_replays import try_channel
+def _lines(said: list[str]) -> "Callable[[Console, object], None]":
+    def draw(console: "Console", _: object) -> None:
+        for text in said:
+            console.print(text)
 
-    return await try_channel(client.connection, channel)
-
-
-def _moment(since: str | None) -> "datetime | None":
-    from datetime import UTC, datetime
-
-    return None if since is None else read_since(since, now=datetime.now(UTC))
+    return draw
 
 
 def _draw_list(console: "Console", found: "NoticeList") -> None:
@@ -121,19 +118,3 @@ def _draw_list(console: "Console", found: "NoticeList") -> None:
         for one in found.notices
     ]
     listing(console, columns, rows)
-
-
-def _draw_replayed(console: "Console", done: "Replayed") -> None:
-    from orchestrator.core.shown_text import number_of
-
-    console.print(f"sent again: {number_of(len(done.started), 'notice')}")
-    for one in done.gone:
-        console.print(f"{one}: the Temporal server no longer knows it")
-
-
-def _draw_report(console: "Console", report: "DeliveryReport") -> None:
-    console.print(
-        f"{report.delivered_by} has taken it"
-        if report.state == "delivered"
-        else f"not delivered: {report.why}"
-    )

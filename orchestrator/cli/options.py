@@ -53,15 +53,11 @@ Model = Annotated[
 ]
 
 
-def _mission_of(named: str) -> str:
-    return named.partition(".")[0]
-
-
 MissionId = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        callback=_mission_of,
+        callback=lambda named: named.partition(".")[0],
         help="The mission's id, or one of its cards, questions or obligations.",
     ),
 ]
@@ -100,11 +96,7 @@ def read_duration(text: str, option: str) -> timedelta:
 
 
 def read_since(text: str, *, now: datetime) -> datetime:
-    """Return the time that `7d` before now or an ISO 8601 time stands for.
-
-    Raises:
-        UsageError: it is neither.
-    """
+    """Return the time that `7d` before now or an ISO 8601 time stands for."""
     if length := _length(text):
         return now - length
     try:
@@ -186,11 +178,7 @@ def read_money(amount: str, currency: str, *, where: str = "--budget") -> "Money
 
 
 def read_policy(path: Path | None) -> "MissionPolicy | None":
-    """Return the policy in a file, with a warning for each approval in it that never runs out.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or not a policy.
-    """
+    """Return the policy in a file, with a warning for each approval in it that never runs out."""
     from orchestrator.settings import load_policy
 
     policy = load_policy(path)
@@ -228,11 +216,7 @@ def reading() -> "Iterator[Status]":
 
 
 def mcp_servers(named: Sequence[str]) -> "list[McpServer]":
-    """Return the MCP servers that `--mcp` names; an unknown URL is one of its own.
-
-    Raises:
-        UsageError: a text is neither a URL nor a configured name.
-    """
+    """Return the MCP servers that `--mcp` names; an unknown URL is one of its own."""
     from pydantic import ValidationError
 
     from orchestrator.adapters.mcp.servers import McpServer
@@ -255,11 +239,7 @@ def mcp_servers(named: Sequence[str]) -> "list[McpServer]":
 
 
 def mcp_listings(named: Sequence[str] | None) -> "list[McpListing]":
-    """Return what these MCP servers list now.
-
-    Raises:
-        DocumentUnreadable: one cannot be listed.
-    """
+    """Return what these MCP servers list now, or raise DocumentUnreadable."""
     if not named:
         return []
     from orchestrator.core.errors import DocumentUnreadable

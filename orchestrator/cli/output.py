@@ -70,9 +70,7 @@ progress = CleanConsole(stderr=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-def print_json(
-    value: "BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]",
-) -> None:
+def print_json(value: "BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]") -> None:
     """Print one JSON document on standard output; a long list is written element by element."""
     if not isinstance(value, Sequence) or not value:
         typer.echo(_json_text(value))
@@ -133,10 +131,8 @@ class PrintOnce:
 def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
     """Run a command's coroutine.
 
-    Args:
-        work: the coroutine.
-        is_service: leave the log of Temporal's SDK on. It goes to standard output, where scripts
-            read the answers of other commands.
+    Only a service leaves the log of Temporal's SDK on. It goes to standard output, where scripts
+    read the answers of other commands.
     """
     if not is_service:
         from temporalio.runtime import Runtime, TelemetryConfig
@@ -253,9 +249,7 @@ _SILENCE_S = 3.0
 def ask(question: "Callable[[MissionClient], Awaitable[T]]", *, notes_silence: bool = False) -> T:
     """Return the answer of a client that is connected as the environment says.
 
-    Args:
-        question: is given the client.
-        notes_silence: print a line on standard error when the answer takes longer than it should.
+    With `notes_silence`, an answer that takes longer than it should is noted on standard error.
 
     Example: `ask(lambda client: client.get(mission_id).snapshot())`
     """
@@ -290,8 +284,7 @@ def is_terminal() -> bool:
 def require_terminal(instead: str) -> None:
     """Refuse to go on without a terminal: all of a question is on standard error.
 
-    Args:
-        instead: the option for scripts and its meaning: "--yes, which asks nothing".
+    `instead` is the option for scripts and its meaning: "--yes, which asks nothing".
     """
     if not is_terminal():
         raise UsageError(f"this asks first, and there is no terminal to ask at; give {instead}")

@@ -23,12 +23,8 @@ if TYPE_CHECKING:  # their modules need not be loaded to draw them
     from orchestrator.client.mission_list import KnownMission, MissionSummary
     from orchestrator.client.mission_rollback import RollbackPreview
     from orchestrator.client.saga_list import SagaAccount
-    from orchestrator.core.budget import Usage
-    from orchestrator.core.plan_origin import PlanOrigin
-    from orchestrator.messages.failure_details import ModelChange
-    from orchestrator.messages.leg import LegResult
     from orchestrator.messages.mission import MissionResult
-    from orchestrator.messages.plan_preview import PlannedLeg, PlanPreview
+    from orchestrator.messages.plan_preview import PlanPreview
     from orchestrator.messages.receipts import Receipt
     from orchestrator.messages.rollback import (
         ParkedObligation,
@@ -36,7 +32,6 @@ if TYPE_CHECKING:  # their modules need not be loaded to draw them
         RollbackReport,
         SweepReport,
     )
-    from orchestrator.planning.models import AnswerTable
     from orchestrator.saga.obligation import Obligation
 
 
@@ -62,19 +57,14 @@ def undeclared_inputs(console: Console, inputs: Sequence[str]) -> None:
 def statuses(result: MissionResult) -> Iterator[Text]:
     """Yield the status of a mission and of each leg."""
     yield line("mission ", colored(result.status.value), _mode(observed=result.observed))
-    for sentence in _over_budget(result):
-        yield line("mission", sentence)
+    if result.over_budget:
+        yield line("mission", (f" {result.over_budget}", "red"))
     for leg in result.legs:
         yield line(f"  {leg.leg_id} ", colored(leg.status.value), f" {leg.goal}")
 
 
 def _mode(*, observed: bool) -> tuple[str, str]:
     return (f"  {OBSERVED}" if observed else ""), "yellow"
-
-
-def _over_budget(result: MissionResult) -> Iterator[tuple[str, str]]:
-    if result.over_budget:
-        yield f" {result.over_budget}", "red"
 
 
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
@@ -115,49 +105,41 @@ def rehearsal(console: Console, found: Rehearsal) -> None:
     console.print(line((found.summary, "bold"), f"; {cards} to decide on{told}"))
 
 
-def saga(console: Console, account: SagaAccount) -> None:
-    """Draw the state of a saga or a session, and each obligation that it made."""
-    console.rule(line(f"{account.kind} {account.mission_id}  ", colored(account.status)))
-    if account.workflow_id:
-        console.print(line(f"workflow: {account.workflow_id}"), soft_wrap=True)
-    for wait in account.waits_for:
-        console.print(f"waits for {wait.what}: {wait.command}", soft_wrap=True)
-    if account.ledger.obligations:
-        _under(console, "ledger", _ledger(account.ledger.obligations))
-    else:
-        console.print("it has left nothing at a provider")
-    console.print(f"its rollback: {command_lines.show_rollback(account.saga_id)}", soft_wrap=True)
-
-
 def partial(console: Console, found: KnownMission | SagaAccount) -> None:
     """Draw a saga or a session, or the server's facts about an unreadable mission."""
     from orchestrator.client.saga_list import SagaAccount
 
+    state = colored(found.status)
     if isinstance(found, SagaAccount):
-        saga(console, found)
+        console.rule(line(f"{found.kind} {found.mission_id}  ", state))
+        if found.workflow_id:
+            console.print(line(f"workflow: {found.workflow_id}"), soft_wrap=True)
     else:
-        known(console, found)
-
-
-def known(console: Console, mission: KnownMission) -> None:
-    """Draw the server's facts about a mission whose history cannot be replayed here."""
-    told = _mode(observed=mission.observed)
-    console.rule(line(f"{mission.mission_id}  ", colored(mission.status), told))
-    console.print(indented(block(mission.goal)))
-    console.print(f"started {mission.started_at:%Y-%m-%d %H:%M:%S %Z}")
-    if mission.finished_at is not None:
-        console.print(f"over since {mission.finished_at:%Y-%m-%d %H:%M:%S %Z}")
-    if mission.agents:
-        console.print(line(f"agents at work: {', '.join(mission.agents)}"))
-    for wait in mission.waits_for:
+        console.rule(line(f"{found.mission_id}  ", state, _mode(observed=found.observed)))
+        console.print(indented(block(found.goal)))
+        console.print(f"started {found.started_at:%Y-%m-%d %H:%M:%S %Z}")
+        if found.finished_at is not None:
+            console.print(f"over since {found.finished_at:%Y-%m-%d %H:%M:%S %Z}")
+        if found.agents:
+            console.print(line(f"agents at work: {', '.join(found.agents)}"))
+    for wait in found.waits_for:
         console.print(f"waits for {wait.what}: {wait.command}", soft_wrap=True)
-    console.print(line(("legs, receipts and ledger could not be read: ", "yellow"), mission.unread))
+    if not isinstance(found, SagaAccount):
+        unread = ("legs, receipts and ledger could not be read: ", "yellow")
+        console.print(line(unread, found.unread))
+        return
+    if found.ledger.obligations:
+        _under(console, "ledger", _ledger(found.ledger.obligations))
+    else:
+        console.print("it has left nothing at a provider")
+    console.print(f"its rollback: {command_lines.show_rollback(found.saga_id)}", soft_wrap=True)
 
 
 def mission(console: Console, result: MissionResult) -> None:
     """Draw the result document: legs, receipts, ledger, spend."""
-    for sentence in _over_budget(result):
-        console.print(line(f"{result.mission_id}", sentence), soft_wrap=True)
+    if result.over_budget:
+        over = (f" {result.over_budget}", "red")
+        console.print(line(result.mission_id, over), soft_wrap=True)
     mode = _mode(observed=result.observed)
     console.rule(line(f"{result.mission_id}  ", colored(result.status.value), mode))
     console.print(indented(block(result.goal)))
@@ -186,7 +168,13 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(indented(block(result.summary_before)))
     for leg in result.legs:
         if leg.table is not None:
-            _found(console, leg.table)
+            drawn = table_of(*leg.table.columns)
+            for row in leg.table.rows:
+                drawn.add_row(*(line(cell) for cell in row))
+            console.print()
+            console.print(Padding(drawn, (0, 0, 0, 2), expand=False))
+            if leg.table.more:
+                console.print(f"  and {leg.table.more} more")
     for missing in result.unserved:
         console.print(line((f"unserved: {missing}", "red")))
     for read in (one for leg in result.legs for one in leg.conditions):
@@ -215,7 +203,11 @@ def mission(console: Console, result: MissionResult) -> None:
             console.print(line((f"{leg.leg_id} waits: {leg.stalled}", "yellow")), soft_wrap=True)
     for leg in result.legs:
         for change in leg.model_changes:
-            console.print(_model_change(leg.leg_id, change), soft_wrap=True)
+            who = f", decided by {change.by}" if change.by else ""
+            named = change.model or "the worker's default model"
+            went_at = f"{change.at:%Y-%m-%d %H:%M:%S}"
+            went_on = f"{leg.leg_id} went on with {named} at {went_at}{who}: {change.why}"
+            console.print(line(went_on), soft_wrap=True)
     for leg in result.legs:
         for name, value in leg.outputs.items():
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -223,6 +215,14 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         resolutions(console, result.ledger.obligations)
+    _left_behind(console, result)
+    models(console, result)
+    console.print()
+    console.print(f"spend: {result.spend}")
+
+
+def _left_behind(console: Console, result: MissionResult) -> None:
+    """Draw files, receipts, what is left or cancelled, and what can be done next."""
     for handle, called in result.files.items():
         console.print(line(f"file, {called}"), soft_wrap=True)
         command = command_lines.write_file(result.mission_id, handle)
@@ -241,42 +241,17 @@ def mission(console: Console, result: MissionResult) -> None:
         at = f"{gone.at:%Y-%m-%d %H:%M:%S}" if gone.at else None
         parts = (gone.title, gone.reference, f"with {gone.tool}", by, decided, at)
         console.print(_joined("cancelled:", *parts))
-    _follow_ups(console, result)
-    models(console, result)
-    console.print()
-    console.print(f"spend: {result.spend}")
-
-
-def _follow_ups(console: Console, result: MissionResult) -> None:
-    if not result.follow_ups:
-        return
-    console.print()
-    console.print(line(("what can be done next", "bold")))
-    for one in result.follow_ups:
-        given = ", ".join(f"{name} {value}" for name, value in one.inputs.items())
-        terms = [f"until {one.until:%Y-%m-%d %H:%M %Z}" if one.until else ""]
-        terms += [f"fee {one.fee}" if one.fee else ""]
-        terms += [f"asks for {', '.join(one.asks_for)}" if one.asks_for else ""]
-        note = "; ".join(filter(None, (one.kind, given, *terms)))
-        console.print(line(f"  {one.title} ", (f"({note})", "dim")), soft_wrap=True)
-        console.print(line(f"    {command_lines.start_follow_up(one.id)}"), soft_wrap=True)
-
-
-def _model_change(leg_id: str, change: ModelChange) -> Text:
-    by = f", decided by {change.by}" if change.by else ""
-    named = change.model or "the worker's default model"
-    at = f"{change.at:%Y-%m-%d %H:%M:%S}"
-    return line(f"{leg_id} went on with {named} at {at}{by}: {change.why}")
-
-
-def _found(console: Console, table: AnswerTable) -> None:
-    drawn = table_of(*table.columns)
-    for row in table.rows:
-        drawn.add_row(*(line(cell) for cell in row))
-    console.print()
-    console.print(Padding(drawn, (0, 0, 0, 2), expand=False))
-    if table.more:
-        console.print(f"  and {table.more} more")
+    if result.follow_ups:
+        console.print()
+        console.print(line(("what can be done next", "bold")))
+    for action in result.follow_ups:
+        given = ", ".join(f"{name} {value}" for name, value in action.inputs.items())
+        terms = [f"until {action.until:%Y-%m-%d %H:%M %Z}" if action.until else ""]
+        terms += [f"fee {action.fee}" if action.fee else ""]
+        terms += [f"asks for {', '.join(action.asks_for)}" if action.asks_for else ""]
+        note = "; ".join(filter(None, (action.kind, given, *terms)))
+        console.print(line(f"  {action.title} ", (f"({note})", "dim")), soft_wrap=True)
+        console.print(line(f"    {command_lines.start_follow_up(action.id)}"), soft_wrap=True)
 
 
 def _price(of: Receipt | Obligation) -> str:
@@ -371,26 +346,15 @@ def models(console: Console, result: MissionResult) -> None:
         return
     table = table_of("leg", "step", "requests", "tokens in", "of them cached", "out", "cost")
     for leg in result.legs:
-        for row in _rows(leg):
-            table.add_row(*row)
-    console.print()
-    console.print(line(("models", "bold")))
-    console.print(table)
+        asked = [(one.label, one.usage) for one in leg.steps if one.usage and one.usage.requests]
+        rows = [("", label, usage) for label, usage in asked[-_MOST_STEPS:]]
+        rows += [(leg.leg_id, "all", leg.usage)] if leg.usage.requests else []
+        for leg_id, label, usage in rows:
+            tokens = (usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+            counts = (f"{count:,}" for count in (usage.requests, *tokens))
+            table.add_row(leg_id, label, *counts, usage.cost_text)
+    _under(console, "models", table)
     console.print(f"models: {result.usage}")
-
-
-def _rows(leg: LegResult) -> Iterator[tuple[str, ...]]:
-    asked = [step for step in leg.steps if step.usage is not None and step.usage.requests]
-    for step in asked[-_MOST_STEPS:]:
-        assert step.usage is not None
-        yield ("", step.label, *_figures(step.usage))
-    if leg.usage.requests:
-        yield (leg.leg_id, "all", *_figures(leg.usage))
-
-
-def _figures(usage: Usage) -> tuple[str, ...]:
-    counts = (usage.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-    return (*(f"{count:,}" for count in counts), usage.cost_text)
 
 
 def parked_list(console: Console, found: Sequence[ParkedRollback]) -> None:
@@ -414,26 +378,23 @@ def parked(console: Console, obligation: ParkedObligation) -> None:
     """Draw a parked obligation with the commands that resolve it."""
     console.print(line((f"parked: {obligation.obligation_id}", "red")))
     body = Table(box=None, show_header=False, pad_edge=False)
-    for label, value in _facts(obligation):
+    what = obligation.title or obligation.tool
+    called = what if what == obligation.tool else f"{what} ({obligation.tool})"
+    facts = [("what", line(called))]
+    if obligation.reference:
+        named = (f"{name} {value}" for name, value in obligation.reference.items())
+        facts.append(("reference", block(", ".join(named))))
+    if obligation.price is not None:
+        facts.append(("price", line(str(obligation.price))))
+    facts.append(("why", block(obligation.why or "nobody said")))
+    if obligation.since is not None:
+        facts.append(("since", line(f"{obligation.since:%Y-%m-%d %H:%M:%S %Z}")))
+    facts += [("before", block(str(resolution))) for resolution in obligation.resolutions]
+    for label, value in facts:
         body.add_row(line((f"  {label}", "bold")), value)
     console.print(body)
     for command in obligation.commands:
         console.print(f"  {command}", soft_wrap=True)
-
-
-def _facts(obligation: ParkedObligation) -> Iterator[tuple[str, Text]]:
-    what = obligation.title or obligation.tool
-    yield "what", line(what if what == obligation.tool else f"{what} ({obligation.tool})")
-    if obligation.reference:
-        named = (f"{name} {value}" for name, value in obligation.reference.items())
-        yield "reference", block(", ".join(named))
-    if obligation.price is not None:
-        yield "price", line(str(obligation.price))
-    yield "why", block(obligation.why or "nobody said")
-    if obligation.since is not None:
-        yield "since", line(f"{obligation.since:%Y-%m-%d %H:%M:%S %Z}")
-    for resolution in obligation.resolutions:
-        yield "before", block(str(resolution))
 
 
 def resolutions(console: Console, obligations: Sequence[Obligation]) -> None:
@@ -454,43 +415,29 @@ def plan_preview(console: Console, shown: PlanPreview) -> None:
         branch = tree.add(
             line((leg.leg_id, "bold"), f" {leg.goal} ", (f"({leg_note(leg)})", "dim"))
         )
-        for text in _leg_lines(leg):
-            branch.add(text)
+        tools = {tool.name: tool for tool in leg.tools}
+        for order in leg.orders:
+            branch.add(line(("order ", "green"), order_text(order, tools)))
+        for tool in () if leg.orders else leg.tools:
+            branch.add(line(tool_text(tool)))
+        if not leg.orders and not leg.tools:
+            unknown = "no tool is likely yet: it looks for one when it begins"
+            branch.add(line((unknown, "yellow")))
+        if leg.serves:
+            branch.add(line(("serves ", "dim"), "; ".join(map(repr, leg.serves))))
     console.print(tree)
-    for text in (*_plan_origin(shown.made_by), *_open_points(shown)):
-        console.print(text)
-    console.print(line(("digest ", "dim"), shown.digest))
-
-
-def _leg_lines(leg: PlannedLeg) -> Iterator[Text]:
-    """Yield the orders of a leg, or its likely tools, and the parts of the goal that it serves."""
-    tools = {tool.name: tool for tool in leg.tools}
-    for order in leg.orders:
-        yield line(("order ", "green"), order_text(order, tools))
-    for tool in () if leg.orders else leg.tools:
-        yield line(tool_text(tool))
-    if not leg.orders and not leg.tools:
-        yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
-    if leg.serves:
-        yield line(("serves ", "dim"), "; ".join(map(repr, leg.serves)))
-
-
-def _plan_origin(made_by: PlanOrigin) -> Iterator[Text]:
-    """Yield who made the plan, and the findings about answers of its model."""
-    if made_by.sentence:
-        yield line((made_by.sentence, "dim"))
-    for number, findings in enumerate(made_by.corrected, start=1):
-        yield line((f"  answer {number} did not hold: ", "dim"), "; ".join(findings))
-
-
-def _open_points(shown: PlanPreview) -> Iterator[Text]:
-    """Yield the parts of the goal without a leg, and what comes before the first leg."""
+    if shown.made_by.sentence:
+        console.print(line((shown.made_by.sentence, "dim")))
+    for number, findings in enumerate(shown.made_by.corrected, start=1):
+        faults = "; ".join(findings)
+        console.print(line((f"  answer {number} did not hold: ", "dim"), faults))
     for text in shown.uncovered:
-        yield line(("no leg serves: ", "red"), repr(text))
+        console.print(line(("no leg serves: ", "red"), repr(text)))
     for doubt in shown.doubts:
-        yield line(("not carried out: ", "yellow"), doubt_text(doubt))
+        console.print(line(("not carried out: ", "yellow"), doubt_text(doubt)))
     if shown.needs_approval:
-        yield line("its plan has to be approved before it begins")
+        console.print("its plan has to be approved before it begins")
     elif shown.asks_first:
-        yield line("it would ask about what is not carried out before it begins")
-    yield line("nothing was done; prices are known when a call is prepared")
+        console.print("it would ask about what is not carried out before it begins")
+    console.print("nothing was done; prices are known when a call is prepared")
+    console.print(line(("digest ", "dim"), shown.digest))

@@ -15,15 +15,13 @@ from rich.text import Text
 from orchestrator.cli.output import block, indented, line
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core import command_lines
-from orchestrator.messages.open_waits import commands_for
+from orchestrator.messages.open_waits import Waiting, commands_for
 
 if TYPE_CHECKING:  # their modules need not be loaded to draw them
     from orchestrator.confirmation.models import DecisionReceipt
     from orchestrator.confirmation.same_again import AgainRecord
     from orchestrator.messages.failure_details import ModelPause
-    from orchestrator.messages.hold import Hold
     from orchestrator.messages.leg import Question
-    from orchestrator.messages.open_waits import Waiting
 
 
 def waiting(console: Console, found: Waiting) -> None:
@@ -38,7 +36,7 @@ def waiting(console: Console, found: Waiting) -> None:
             console.print(text, soft_wrap=True)
     for why in found.stalled:
         console.print(line((f"waits: {why}", "yellow")), soft_wrap=True)
-    if not _waits(found):
+    if found == Waiting():
         console.print("nothing waits for a decision or an answer")
 
 
@@ -51,7 +49,7 @@ def asked(console: Console, one: ConfirmationCard | Question) -> None:
 def mission_waits(console: Console, found: Waiting) -> None:
     """Draw what one mission waits for, without the waits for workers."""
     found = found.model_copy(update={"stalled": ()})
-    if _waits(found):
+    if found != Waiting():
         of_people = found.cards or found.questions
         console.print()
         console.print(line(("waits for a person" if of_people else "waits", "bold")))
@@ -65,11 +63,8 @@ def paused(pause: ModelPause) -> Iterator[Text]:
         yield line("  ", command)
 
 
-def _waits(found: Waiting) -> bool:
-    return bool(found.cards or found.questions or found.pauses or found.stalled)
-
-
-def _head(one: ConfirmationCard | Question) -> Text:
+def entry(one: ConfirmationCard | Question) -> Iterator[Text]:
+    """Yield the lines of a card or a question, with the commands to type."""
     if isinstance(one, ConfirmationCard):
         named, facts = line(one.confirmation_id), [str(one.price)] if one.price else []
     else:
@@ -77,12 +72,7 @@ def _head(one: ConfirmationCard | Question) -> Text:
         facts = []
     if one.expires_at is not None:
         facts.append(f"until {one.expires_at:%Y-%m-%d %H:%M %Z}")
-    return line(named, *(("  " + fact, "dim") for fact in facts))
-
-
-def entry(one: ConfirmationCard | Question) -> Iterator[Text]:
-    """Yield the lines of a card or a question, with the commands to type."""
-    yield _head(one)
+    yield line(named, *(("  " + fact, "dim") for fact in facts))
     if isinstance(one, ConfirmationCard):
         notes = [part for note in times_asked(one) for part in (", ", (note, "yellow"))]
         yield line("  ", (one.title, "dim"), *notes)
@@ -95,8 +85,16 @@ def entry(one: ConfirmationCard | Question) -> Iterator[Text]:
 
 def particulars(asked: Question) -> Iterator[Text]:
     """Yield the reason of a question, its fields, and what happens without an answer."""
-    if asked.hold is not None:
-        yield from _held(asked.hold)
+    if (hold := asked.hold) is not None:
+        for one in hold.standing:
+            yield line(("  stands: ", "dim"), str(one))
+        if hold.failed is not None:
+            arguments = json.dumps(hold.failed.arguments, ensure_ascii=False)
+            yield line(("  failed call: ", "dim"), f"{hold.failed.tool} {arguments}")
+        if hold.limit is not None:
+            yield line(("  limit: ", "dim"), f"{hold.limit} (--limit raises it)")
+        if hold.no_repair:
+            yield line(("  cannot be repaired: ", "yellow"), hold.no_repair)
         yield line(("  otherwise: ", "dim"), asked.otherwise)
         return
     if asked.why:
@@ -107,19 +105,6 @@ def particulars(asked: Question) -> Iterator[Text]:
             yield line("      ", choice)
     if asked.otherwise:
         yield line(("  otherwise: ", "dim"), asked.otherwise)
-
-
-def _held(hold: Hold) -> Iterator[Text]:
-    """Yield what stands, the failed call, and what a repair can and cannot do."""
-    for one in hold.standing:
-        yield line(("  stands: ", "dim"), str(one))
-    if hold.failed is not None:
-        arguments = json.dumps(hold.failed.arguments, ensure_ascii=False)
-        yield line(("  failed call: ", "dim"), f"{hold.failed.tool} {arguments}")
-    if hold.limit is not None:
-        yield line(("  limit: ", "dim"), f"{hold.limit} (--limit raises it)")
-    if hold.no_repair:
-        yield line(("  cannot be repaired: ", "yellow"), hold.no_repair)
 
 
 def times_asked(card: ConfirmationCard) -> Iterator[str]:
@@ -136,17 +121,42 @@ def card(console: Console, shown: ConfirmationCard) -> None:
     Our labels stand at the margin; text of providers and planners is indented.
     """
     body = Table(box=None, show_header=False, pad_edge=False)
-    for label, value in _first(shown):
-        body.add_row(_ours(label), value)
+
+    def row(label: str, value: Text) -> None:
+        body.add_row(line((label, "bold")), value)
+
+    if shown.unordered:
+        row("Not ordered", line((shown.unordered, "bold red")))
+    if shown.asked_because:
+        row("Asked again", block(shown.asked_because))
+    for change in shown.changes:
+        changed = change.line()
+        row("", line((f"{changed.label}: ", "dim"), changed.value))
+    for warning in shown.warnings:
+        row("Mind", line((warning, "bold yellow")))
+    for entry in shown.purpose():
+        row(entry.label, block(entry.value))
     if shown.price is not None:
-        body.add_row(_ours("Price"), line((str(shown.price), "bold")))
+        row("Price", line((str(shown.price), "bold")))
     for section in shown.sections():
         if section.title:
             body.add_row(indented(line((section.title, "bold"))), "")
         for entry in section.lines:
             body.add_row(indented(line((entry.label, "dim")), by=4), block(entry.value))
-    for label, value in _terms(shown):
-        body.add_row(_ours(label), value)
+    if shown.cannot_be_cancelled:
+        never = ("CANNOT BE CANCELLED: ", "bold red")
+        row("Cancellation", line(never, shown.cancellation))
+    else:
+        row("Cancellation", block(shown.cancellation))
+    if shown.other_inputs:
+        row("Other inputs", line((shown.folded(), "dim")))
+    for entry in shown.oversight():
+        row(entry.label, block(entry.value))
+    if shown.expires_at is not None:
+        row("Decide before", line(f"{shown.expires_at:%Y-%m-%d %H:%M %Z}"))
+    if asked := ", ".join(times_asked(shown)):
+        row("So far", line(asked))
+    row("Digest", line(shown.digest[:16]))
     heading = line(shown.heading or shown.card_type)
     title = line((shown.title, "bold"))
     console.print(Panel(body, title=title, subtitle=heading, expand=False))
@@ -154,41 +164,6 @@ def card(console: Console, shown: ConfirmationCard) -> None:
         console.print(line((f"{choice.name:<10}", "bold"), choice.command), soft_wrap=True)
         for follows in choice.follows:
             console.print(Padding(line((follows, "dim")), (0, 0, 0, 10)))
-
-
-def _ours(label: str) -> Text:
-    return line((label, "bold"))
-
-
-def _first(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
-    if shown.unordered:
-        yield "Not ordered", line((shown.unordered, "bold red"))
-    if shown.asked_because:
-        yield "Asked again", block(shown.asked_because)
-    for change in shown.changes:
-        changed = change.line()
-        yield "", line((f"{changed.label}: ", "dim"), changed.value)
-    for warning in shown.warnings:
-        yield "Mind", line((warning, "bold yellow"))
-    for entry in shown.purpose():
-        yield entry.label, block(entry.value)
-
-
-def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
-    if shown.cannot_be_cancelled:
-        yield "Cancellation", line(("CANNOT BE CANCELLED: ", "bold red"), shown.cancellation)
-    else:
-        yield "Cancellation", block(shown.cancellation)
-    if shown.other_inputs:
-        yield "Other inputs", line((shown.folded(), "dim"))
-    for entry in shown.oversight():
-        yield entry.label, block(entry.value)
-    if shown.expires_at is not None:
-        yield "Decide before", line(f"{shown.expires_at:%Y-%m-%d %H:%M %Z}")
-    asked = ", ".join(times_asked(shown))
-    if asked:
-        yield "So far", line(asked)
-    yield "Digest", line(shown.digest[:16])
 
 
 def rule(console: Console, given: AgainRecord) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,11 +29,8 @@ if TYPE_CHECKING:  # help does without them
     from pydantic import BaseModel, JsonValue
 
     from orchestrator.catalog.catalog import Catalog
-    from orchestrator.routing.learning.calibration import Calibration
     from orchestrator.routing.learning.trace import RouteRecord
-    from orchestrator.routing.router import Explanation
     from orchestrator.routing.scoring.embedding import CardSimilarity
-    from orchestrator.routing.selection import Selection
     from orchestrator.settings import Settings
 
 _ANSWER_S = 30.0
@@ -55,11 +51,7 @@ app = new_app(cls=_TextOrCommand, no_args_is_help=True)
 _SCORES_SHOWN = 8
 
 EmbedderName = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder",
-        help="The embedder: built-in, none, or module:factory.",
-    ),
+    str | None, typer.Option("--embedder", help="The embedder: built-in, none, or module:factory.")
 ]
 
 
@@ -94,9 +86,38 @@ def route_text(
     if as_json:
         print_json({**selection.model_dump(mode="json"), "headers": selection.headers})
         return
-    draw_selection(console, selection)
-    if explain:
-        draw_explanation(console, explanation)
+    if not selection.fits:
+        nearest = "; the nearest:" if selection.tools else ""
+        console.print(line(("nothing here seems to fit", "yellow"), nearest))
+    for name in selection.tools:
+        mark = "  (prerequisite)" if name in selection.prerequisites else ""
+        console.print(f"{selection.scores.get(name, 0.0):.3f}  {name}{mark}")
+    console.print()
+    chosen = f"{len(selection.tools)} of {selection.catalog_size} tools"
+    console.print(f"{selection.band}: {chosen}; {selection.reason}")
+    frame = selection.frame
+    console.print(
+        f"domain {frame.domain}, action {frame.action.value}, confidence {frame.confidence:.2f}, "
+        f"side effect {'allowed' if frame.side_effect_allowed else 'not asked for'}"
+    )
+    if frame.references:
+        console.print(f"points back: {', '.join(frame.references)}")
+    if selection.embedder:
+        console.print(f"embedder: {selection.embedder}")
+    for slot in frame.slots:
+        console.print(line(f"  {slot.kind}: {slot.value}  ", (slot.hint, "dim")))
+    # The features of the best candidates that are not zero, clause by clause.
+    for clause, scores in explanation.tables if explain else ():
+        console.rule(clause)
+        table = table_of("tool", "score", "features")
+        for row in scores.rows(_SCORES_SHOWN):
+            features = [
+                f"{name} {value:.2f}"
+                for name, value in row.items()
+                if name not in ("tool", "fused") and value
+            ]
+            table.add_row(str(row["tool"]), f"{row['fused']:.3f}", "  ".join(features))
+        console.print(table)
 
 
 @app.command("eval")
@@ -186,7 +207,18 @@ def calibrate_profile(
         where = traces or "the store"
         raise UsageError(f"{where} holds no selection of which the called tool is known")
     replace_file(out, f"{report.profile.model_dump_json(indent=2)}\n".encode(), mode=0o644)
-    present(report, partial(draw_calibration, out=out), as_json=as_json)
+    if as_json:
+        return print_json(report)
+    table = table_of("of its own records", "before", "after")
+    rows = (
+        ("the first tool was called", report.first_right_before, report.first_right_after),
+        ("all that was called was forwarded", report.covered_before, report.covered_after),
+        ("mean K", report.mean_k_before, report.mean_k_after),
+    )
+    for name, before, after in rows:
+        table.add_row(name, f"{before:.3f}", f"{after:.3f}")
+    console.print(table)
+    return console.print(f"{report.records} records; the profile is in {out}", soft_wrap=True)
 
 
 def _records(path: Path | None, *, proxy: bool) -> list[RouteRecord]:
@@ -222,46 +254,6 @@ def patient_similarity(
     return embedded
 
 
-def draw_selection(console: Console, chosen: Selection) -> None:
-    """Draw the forwarded tools and the reason."""
-    if not chosen.fits:
-        nearest = "; the nearest:" if chosen.tools else ""
-        console.print(line(("nothing here seems to fit", "yellow"), nearest))
-    for name in chosen.tools:
-        mark = "  (prerequisite)" if name in chosen.prerequisites else ""
-        console.print(f"{chosen.scores.get(name, 0.0):.3f}  {name}{mark}")
-    console.print()
-    console.print(
-        f"{chosen.band}: {len(chosen.tools)} of {chosen.catalog_size} tools; {chosen.reason}"
-    )
-    frame = chosen.frame
-    console.print(
-        f"domain {frame.domain}, action {frame.action.value}, confidence {frame.confidence:.2f}, "
-        f"side effect {'allowed' if frame.side_effect_allowed else 'not asked for'}"
-    )
-    if frame.references:
-        console.print(f"points back: {', '.join(frame.references)}")
-    if chosen.embedder:
-        console.print(f"embedder: {chosen.embedder}")
-    for slot in frame.slots:
-        console.print(line(f"  {slot.kind}: {slot.value}  ", (slot.hint, "dim")))
-
-
-def draw_explanation(console: Console, explained: Explanation) -> None:
-    """Draw the features of the best candidates that are not zero, clause by clause."""
-    for text, scores in explained.tables:
-        console.rule(text)
-        table = table_of("tool", "score", "features")
-        for row in scores.rows(_SCORES_SHOWN):
-            features = [
-                f"{name} {value:.2f}"
-                for name, value in row.items()
-                if name not in ("tool", "fused") and value
-            ]
-            table.add_row(str(row["tool"]), f"{row['fused']:.3f}", "  ".join(features))
-        console.print(table)
-
-
 def draw_evaluation(console: Console, report: BaseModel) -> None:
     """Draw an evaluation, figure by figure, without those that are unknown."""
     table = table_of("figure", "value", "what it is")
@@ -276,17 +268,3 @@ def _figure(value: JsonValue) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{name}: {_figure(part)}" for name, part in value.items())
     return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def draw_calibration(console: Console, report: Calibration, out: Path) -> None:
-    """Draw the effect of a calibration on its own records, and the path of the profile."""
-    table = table_of("of its own records", "before", "after")
-    rows = (
-        ("the first tool was called", report.first_right_before, report.first_right_after),
-        ("all that was called was forwarded", report.covered_before, report.covered_after),
-        ("mean K", report.mean_k_before, report.mean_k_after),
-    )
-    for name, before, after in rows:
-        table.add_row(name, f"{before:.3f}", f"{after:.3f}")
-    console.print(table)
-    console.print(f"{report.records} records; the profile is in {out}", soft_wrap=True)

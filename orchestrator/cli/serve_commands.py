@@ -12,11 +12,8 @@ from orchestrator.cli.service_commands import note_doubtful_settings
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
-    from orchestrator.adapters.storage.store import Store
     from orchestrator.settings import Settings
     from orchestrator.web.config import ServeConfig
-    from orchestrator.web.notices.slack_interactions import SlackDoor
-    from orchestrator.web.sign_in.door import SignIn
 
 
 app = new_app()
@@ -37,8 +34,7 @@ def serve(
         typer.Option(help="The person of all requests, without sign-in and on loopback only."),
     ] = None,
     local_key: Annotated[
-        Path | None,
-        typer.Option(help="Private key of the local user, where decisions are signed."),
+        Path | None, typer.Option(help="Private key of the local user, where decisions are signed.")
     ] = None,
     tls_cert: Annotated[
         Path | None, typer.Option(help="PEM file with its certificate: serve https.")
@@ -66,7 +62,16 @@ def serve(
     if local_user is not None and config is not None:
         raise UsageError("--local-user serves without sign-in, and --config with it: choose one")
     people = None if local_user is not None or named is None else read_serve_config(named)
-    _check_address(host, people, local_user)
+    if people is None and local_user is None:
+        raise UsageError(
+            "nobody can sign in: give --config FILE (docs/serve.md), or on your own machine "
+            "--local-user NAME"
+        )
+    if people is None and host not in _LOOPBACK:
+        raise UsageError(
+            f"--local-user serves on loopback only, and {host} is not: let people sign in "
+            "(--config FILE)"
+        )
     if local_key is not None and local_user is None:
         raise UsageError("--local-key is the key of --local-user; with sign-in: signing_key")
     note_doubtful_settings(settings)
@@ -78,26 +83,6 @@ def serve(
         )
     except OSError as error:
         raise UsageError(f"cannot serve on {listen}: {error.strerror or error}") from error
-
-
-def _check_address(host: str, people: "ServeConfig | None", local_user: str | None) -> None:
-    """Refuse to let others than the local user in without sign-in.
-
-    Raises:
-        UsageError: says what to give.
-    """
-    if people is not None:
-        return
-    if local_user is None:
-        raise UsageError(
-            "nobody can sign in: give --config FILE (docs/serve.md), or on your own machine "
-            "--local-user NAME"
-        )
-    if host not in _LOOPBACK:
-        raise UsageError(
-            f"--local-user serves on loopback only, and {host} is not: let people sign in "
-            "(--config FILE)"
-        )
 
 
 async def _serve(
@@ -114,6 +99,7 @@ async def _serve(
     from orchestrator.client.stores import store_of
     from orchestrator.proxy.server import serving
     from orchestrator.runtime.process_telemetry import process_telemetry
+    from orchestrator.web.sign_in.door import with_sign_in, without_sign_in
     from orchestrator.web.web_app import create_app
     from orchestrator.web.web_service import Service
 
@@ -122,7 +108,15 @@ async def _serve(
         store_of(settings) as store,
         process_telemetry("orchestrator-serve", serves_metrics=True) as telemetry,
     ):
-        sign_in = _sign_in(settings, store, people, local_user, local_key)
+        slack = None
+        if people is None:
+            sign_in = without_sign_in(str(local_user), store, key_file=local_key)
+        else:
+            sign_in = with_sign_in(people, settings, store)
+            if settings.notices is not None:
+                from orchestrator.web.notices.slack_interactions import door_of
+
+                slack = door_of(settings, people.standing_of)
         service = Service(
             client=await MissionClient.connect(settings),
             settings=settings,
@@ -131,7 +125,7 @@ async def _serve(
             url=sign_in.url,
             store=store,
             door=sign_in.door,
-            slack=_slack(settings, people),
+            slack=slack,
             metrics_text=telemetry.metrics_text,
         )
         await serving(
@@ -144,32 +138,8 @@ async def _serve(
         )
 
 
-def _slack(settings: "Settings", people: "ServeConfig | None") -> "SlackDoor | None":
-    """Return the interactions of Slack; None where nothing configures them, or nobody signs in."""
-    if settings.notices is None or people is None:
-        return None
-    from orchestrator.web.notices.slack_interactions import door_of
-
-    return door_of(settings, people.standing_of)
-
-
-def _sign_in(
-    settings: "Settings",
-    store: "Store",
-    people: "ServeConfig | None",
-    local_user: str | None,
-    local_key: Path | None,
-) -> "SignIn":
-    from orchestrator.web.sign_in.door import with_sign_in, without_sign_in
-
-    if people is not None:
-        return with_sign_in(people, settings, store)
-    return without_sign_in(str(local_user), store, key_file=local_key)
-
-
 mcp_app = new_app()
 _INBOX = "http://127.0.0.1:8600"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @mcp_app.callback()
@@ -184,8 +154,7 @@ def serve_mcp(
         typer.Option(help="PORT or HOST:PORT for streamable HTTP; default: standard streams."),
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option(help="YAML file of `serve`: issuers, roles, the inbox's address."),
+        Path | None, typer.Option(help="YAML file of `serve`: issuers, roles, the inbox's address.")
     ] = None,
     local_user: Annotated[
         str | None,
@@ -212,45 +181,15 @@ def serve_mcp(
     from orchestrator.settings import load_settings
     from orchestrator.web.config import read_serve_config
 
-    _check_extra()
-    settings = load_settings()
-    named = config or settings.serve
-    people = None if local_user is not None or named is None else read_serve_config(named)
-    _check_people(http, people, local_user, config)
-    note_doubtful_settings(settings)
-    page = (inbox or (people.url if people is not None else _INBOX)).rstrip("/")
-    if http is None:
-        run(_serve_stdio(settings, str(local_user), page))
-        return
-    host, port = read_address(http if ":" in http else f"127.0.0.1:{http}")
-    if people is None and host not in _LOOPBACK:
-        raise UsageError(f"--local-user serves on loopback only, and {host} is not: give --config")
-    try:
-        run(
-            _serve_http(settings, host, port, people, local_user, page, (url or "").rstrip("/")),
-            is_service=True,
-        )
-    except OSError as error:
-        raise UsageError(f"cannot serve on {http}: {error.strerror or error}") from error
-
-
-def _check_extra() -> None:
     try:
         import mcp.server.lowlevel  # noqa: F401  # an extra
     except ModuleNotFoundError as missing:
         raise UsageError(
             "the MCP SDK is not installed: pip install 'orchestrator-missions[mcp]'"
         ) from missing
-
-
-def _check_people(
-    http: str | None, people: "ServeConfig | None", local_user: str | None, config: Path | None
-) -> None:
-    """Refuse a server whose callers nobody names.
-
-    Raises:
-        UsageError: says what to give.
-    """
+    settings = load_settings()
+    named = config or settings.serve
+    people = None if local_user is not None or named is None else read_serve_config(named)
     if local_user is not None and config is not None:
         raise UsageError("--local-user serves without tokens, and --config with them: choose one")
     if http is None and local_user is None:
@@ -267,17 +206,33 @@ def _check_people(
             "the file lists no `machines`: name the issuer and the audience of the "
             "access tokens that MCP clients bring (docs/mcp.md)"
         )
+    note_doubtful_settings(settings)
+    page = (inbox or (people.url if people is not None else _INBOX)).rstrip("/")
+    if http is None:
+        user = str(local_user)
 
+        async def serve_here() -> None:
+            from orchestrator.client.mission_client import MissionClient
+            from orchestrator.mcp.mcp_transports import serve_stdio
+            from orchestrator.web.sign_in import door
+            from orchestrator.web.web_service import Service
 
-async def _serve_stdio(settings: "Settings", user: str, inbox: str) -> None:
-    from orchestrator.client.mission_client import MissionClient
-    from orchestrator.mcp.mcp_transports import serve_stdio
-    from orchestrator.web.sign_in.door import local_user
-    from orchestrator.web.web_service import Service
+            client = await MissionClient.connect(settings)
+            identify = door.local_user(user)
+            service = Service(client=client, settings=settings, identify=identify)
+            await serve_stdio(service, user, inbox=page)
 
-    client = await MissionClient.connect(settings)
-    service = Service(client=client, settings=settings, identify=local_user(user))
-    await serve_stdio(service, user, inbox=inbox)
+        return run(serve_here())
+    host, port = read_address(http if ":" in http else f"127.0.0.1:{http}")
+    if people is None and host not in _LOOPBACK:
+        raise UsageError(f"--local-user serves on loopback only, and {host} is not: give --config")
+    try:
+        run(
+            _serve_http(settings, host, port, people, local_user, page, (url or "").rstrip("/")),
+            is_service=True,
+        )
+    except OSError as error:
+        raise UsageError(f"cannot serve on {http}: {error.strerror or error}") from error
 
 
 async def _serve_http(

@@ -9,19 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.clean_errors import print_error
-from orchestrator.cli.options import (
-    Model,
-    Overlays,
-    model_variables,
-    new_app,
-    read_policy,
-)
+from orchestrator.cli.options import Model, Overlays, model_variables, new_app, read_policy
 from orchestrator.cli.output import progress, run
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # help does without them
-    from orchestrator.codec_server.callers import Callers
-    from orchestrator.proxy.proxy_app import ExchangeRecorder, Proxy
     from orchestrator.settings import Settings
 
 worker_app = new_app()
@@ -120,36 +112,31 @@ def proxy(
 
     Example: orchestrator proxy --upstream https://api.openai.com/v1
     """
-    from orchestrator.proxy.server import read_address, serve
-
-    host, port = read_address(listen)
-    passing, recorder = _make_proxy(upstream, mode, key_env, limit_ms / 1000, timeout)
-    try:
-        serve(passing, host, port, ready=lambda url: progress.print(f"proxy answers at {url}/v1"))
-    except OSError as error:
-        raise UsageError(f"cannot listen on {listen}: {error.strerror}") from error
-    finally:
-        recorder.close()
-
-
-def _make_proxy(
-    upstream: str, mode: str, key_env: str | None, limit_s: float, timeout_s: float
-) -> "tuple[Proxy, ExchangeRecorder]":
     from orchestrator.client.stores import store_of
     from orchestrator.proxy.proxy_app import ExchangeRecorder, Proxy, Upstream
     from orchestrator.proxy.pruning_transport import make_pruner
+    from orchestrator.proxy.server import read_address, serve
     from orchestrator.pruning.pruner import MODES, read_mode
     from orchestrator.routing.learning.trace import usage_of
     from orchestrator.runtime.vectors import embedder_of, similarity_of
     from orchestrator.settings import load_routing_profile, load_settings
 
+    host, port = read_address(listen)
     if mode not in MODES:
         raise UsageError(f"no mode is called {mode!r}; name one of {', '.join(MODES)}")
     settings = load_settings()
-    embedder = embedder_of(settings.embedder, settings)
-    similarity = similarity_of(embedder, timeout_s=limit_s)
+    limit_s = limit_ms / 1000
+    similarity = similarity_of(embedder_of(settings.embedder, settings), timeout_s=limit_s)
     profile = load_routing_profile(settings.routing_profile)
-    key, token = _credentials(key_env)
+    key, token = "", ""
+    if key_env is not None:
+        key, token = os.environ.get(key_env, ""), os.environ.get(_PROXY_TOKEN, "")
+        if not key:
+            raise UsageError(f"{key_env} is not set; it holds the provider's key")
+        if not token:
+            raise UsageError(
+                f"{_PROXY_TOKEN} is not set; callers present it, since the key is not theirs"
+            )
     traces = store_of(settings).proxy_traces
     recorder = ExchangeRecorder(traces)
     passing = Proxy(
@@ -158,25 +145,16 @@ def _make_proxy(
         mode=read_mode(mode, "prune"),
         token=token,
         limit_s=limit_s,
-        timeout_s=timeout_s,
+        timeout_s=timeout,
         seen=recorder,
         usage=lambda: usage_of(traces.records()),
     )
-    return passing, recorder
-
-
-def _credentials(key_env: str | None) -> tuple[str, str]:
-    """Return the provider's key and the callers' token, both or neither."""
-    if key_env is None:
-        return "", ""
-    key, token = os.environ.get(key_env, ""), os.environ.get(_PROXY_TOKEN, "")
-    if not key:
-        raise UsageError(f"{key_env} is not set; it holds the provider's key")
-    if not token:
-        raise UsageError(
-            f"{_PROXY_TOKEN} is not set; callers present it, since the key is not theirs"
-        )
-    return key, token
+    try:
+        serve(passing, host, port, ready=lambda url: progress.print(f"proxy answers at {url}/v1"))
+    except OSError as error:
+        raise UsageError(f"cannot listen on {listen}: {error.strerror}") from error
+    finally:
+        recorder.close()
 
 
 @codec_server_app.command()
@@ -207,12 +185,15 @@ def codec_server(
 
     Example: orchestrator codec-server --ui https://temporal.example.com
     """
+    from orchestrator.adapters.access_tokens import AccessTokens
     from orchestrator.adapters.temporal.payload_codec import EncryptionCodec
     from orchestrator.adapters.temporal.payload_keys import keys_invalid
     from orchestrator.client.payloads import payload_keys_of
+    from orchestrator.codec_server.callers import Callers
     from orchestrator.codec_server.codec_app import create_codec_app
     from orchestrator.core.errors import KEYS_VARIABLE
     from orchestrator.proxy.server import read_address, serve_app
+    from orchestrator.runtime.devserver import TOKEN_VARIABLE, read_codec_token
     from orchestrator.runtime.worker_logs import log_lines
     from orchestrator.settings import load_settings
 
@@ -222,9 +203,16 @@ def codec_server(
         raise keys_invalid(KEYS_VARIABLE, "it holds no key, so there is nothing to open")
     host, port = read_address(listen)
     origins = tuple(origin.rstrip("/") for origin in ui or _DEV_UI)
+    token = read_codec_token()
+    if not token and jwks is None:
+        raise UsageError(
+            f"{TOKEN_VARIABLE} is not set, and nobody may read payloads unproved: set it to a long "
+            "random text, or name the keys of access tokens by --jwks"
+        )
+    tokens = None if jwks is None else AccessTokens(jwks, audience=audience, issuer=issuer)
     serving = create_codec_app(
         EncryptionCodec(keys),
-        _callers(origins, jwks, audience, issuer),
+        Callers(token=token, access_tokens=tokens, origins=origins),
         origins=origins,
         is_tls=tls_cert is not None,
     )
@@ -240,19 +228,3 @@ def codec_server(
         )
     except OSError as error:
         raise UsageError(f"cannot serve on {listen}: {error.strerror or error}") from error
-
-
-def _callers(origins: tuple[str, ...], jwks: str | None, audience: str, issuer: str) -> "Callers":
-    """Return the callers that may read payloads; a server without any is refused."""
-    from orchestrator.adapters.access_tokens import AccessTokens
-    from orchestrator.codec_server.callers import Callers
-    from orchestrator.runtime.devserver import TOKEN_VARIABLE, read_codec_token
-
-    token = read_codec_token()
-    if not token and jwks is None:
-        raise UsageError(
-            f"{TOKEN_VARIABLE} is not set, and nobody may read payloads unproved: set it to a long "
-            "random text, or name the keys of access tokens by --jwks"
-        )
-    tokens = None if jwks is None else AccessTokens(jwks, audience=audience, issuer=issuer)
-    return Callers(token=token, access_tokens=tokens, origins=origins)

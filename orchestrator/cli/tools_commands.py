@@ -36,7 +36,6 @@ from orchestrator.cli.output import (
     indented,
     line,
     listing,
-    present,
     print_json,
     progress,
     run,
@@ -48,11 +47,9 @@ from orchestrator.core.shown_text import number_of, visible_json
 if TYPE_CHECKING:  # help does without them
     from pydantic import BaseModel, JsonValue
 
-    from orchestrator.catalog.catalog import Catalog, ToolChange
     from orchestrator.catalog.operations import SkippedOperation
     from orchestrator.catalog.tool import Tool
     from orchestrator.core.record import JsonObject
-    from orchestrator.routing.discovery import Match
     from orchestrator.saga.outcome import ToolOutcome
 
 app = new_app(no_args_is_help=True)
@@ -127,10 +124,7 @@ app.command("suggest")(suggesting.suggest)
 
 @app.command("list")
 def list_tools(
-    specs: Specs = None,
-    overlays: Overlays = None,
-    mcp: McpServers = None,
-    as_json: AsJson = False,
+    specs: Specs = None, overlays: Overlays = None, mcp: McpServers = None, as_json: AsJson = False
 ) -> None:
     """List tools with effect and cancel tool, and skipped operations.
 
@@ -145,9 +139,34 @@ def list_tools(
         catalog.documents, specs or (() if mcp else load_settings().specs)
     )
     if as_json:
-        print_json(tools_as_json(catalog))
+        # After the tools the skipped operations, marked as such.
+        tools: list[BaseModel | JsonObject] = [
+            one.model_dump(mode="json") | {"named_so": catalog.renamed[one.name]}
+            if one.name in catalog.renamed
+            else one
+            for one in catalog.tools.values()
+        ]
+        tools += [
+            {"name": one.operation, "skipped": True, **one.model_dump(mode="json")}
+            for one in catalog.skipped
+        ]
+        print_json(tools)
     elif not is_empty:
-        draw_tools(console, catalog)
+        rows = [
+            (one.name, one.domain, _effect_of(one), one.card_type or "", _cancelled_by(one) or "")
+            for one in catalog.tools.values()
+        ]
+        listing(console, ("tool", "domain", "effect", "confirmation", "cancelled by"), rows)
+        console.print()
+        console.print(f"{number_of(len(catalog), 'tool')}, catalog {catalog.digest[:12]}")
+        if catalog.renamed:
+            count = len(catalog.renamed)
+            console.print(f"{count} of them are not called by an operationId, such as")
+        for name, why in islice(catalog.renamed.items(), 3):  # --json has all
+            called = catalog.tool(name)
+            console.print(indented(block(f"{name} ({called.method} {called.path}): {why}")))
+        if catalog.skipped:
+            draw_skipped(console, catalog.skipped)
 
 
 @app.command()
@@ -162,8 +181,30 @@ def show(
 
     Example: orchestrator tools show flight_book_offer
     """
-    tool = open_catalog(specs, overlays, mcp).tool(name)
-    present(tool, draw_tool, as_json=as_json)
+    shown = open_catalog(specs, overlays, mcp).tool(name)
+    if as_json:
+        print_json(shown)
+        return
+    console.rule(f"{shown.name}  {_effect_of(shown)}")
+    console.print(indented(block(shown.summary)))
+    console.print(indented(block(shown.description)))
+    console.print()
+    console.print(f"{shown.method} {shown.server}{shown.path}")
+    table = table_of("input", "in", "required", "what")
+    places = {binding.name: binding.location for binding in shown.bindings}
+    for given, schema in shown.properties.items():
+        table.add_row(
+            given,
+            places.get(given, ""),
+            "yes" if given in shown.required_inputs else "",
+            block(str(schema.get("description", schema.get("type", "")))),
+        )
+    console.print(table)
+    console.print(f"confirmation: {shown.card_type or 'none'}")
+    if shown.pii_fields:
+        console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
+    if (cancelled_by := _cancelled_by(shown)) is not None:
+        console.print(f"cancelled by: {cancelled_by}")
 
 
 @app.command()
@@ -181,30 +222,6 @@ def diff(
     Example: orchestrator tools diff m-7f2a --mcp https://rooms.example.com/mcp
     """
     from orchestrator.catalog.catalog import changed_tools
-
-    before, after = _catalog_of(since), open_catalog(specs, overlays, mcp, notes_skipped=False)
-    changes = changed_tools(before, after)
-    if as_json:
-        print_json(
-            {
-                "before": before.digest,
-                "after": after.digest,
-                "changes": [one.model_dump(mode="json") for one in changes],
-            }
-        )
-    else:
-        draw_changes(console, changes)
-    if changes:
-        raise typer.Exit(1)
-
-
-def _catalog_of(since: str) -> Catalog:
-    """Return the stored catalog of a mission, or of a digest.
-
-    Raises:
-        UsageError: no catalog is kept for a mission of this name.
-        CatalogNotFound: the store no longer has it.
-    """
     from orchestrator.client.stores import store_of
     from orchestrator.settings import load_settings
 
@@ -214,11 +231,14 @@ def _catalog_of(since: str) -> Catalog:
         raise UsageError(
             f"no catalog is kept for a mission {since!r}; see: orchestrator mission list"
         )
-    return catalogs.get(digest)
-
-
-def draw_changes(console: Console, changes: Sequence[ToolChange]) -> None:
-    """Draw each tool that differs, and its parts before and after."""
+    before, after = (catalogs.get(digest), open_catalog(specs, overlays, mcp, notes_skipped=False))
+    changes = changed_tools(before, after)
+    if as_json:
+        listed = [one.model_dump(mode="json") for one in changes]
+        print_json({"before": before.digest, "after": after.digest, "changes": listed})
+        if changes:
+            raise typer.Exit(1)
+        return
     for one in changes:
         console.print(line(one.tool, f" {one.change}"))
         for part in one.parts:
@@ -228,6 +248,8 @@ def draw_changes(console: Console, changes: Sequence[ToolChange]) -> None:
                 console.print(indented(block(f"{sign} {text}"), by=6), soft_wrap=True)
     if not changes:
         console.print("no tool differs")
+    if changes:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -254,8 +276,12 @@ def discover(
     if as_json:
         found = [{"name": m.name, "score": m.score, "tier": m.tier} for m in matches]
         print_json({"query": query, "matches": found})
-    else:
-        draw_matches(console, catalog, matches)
+        return
+    if not matches:
+        console.print("nothing found; see: orchestrator tools list")
+    for match in matches:
+        summary = catalog.tool(match.name).summary
+        console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {summary}")
 
 
 @app.command()
@@ -281,89 +307,43 @@ def call(
 
     Example: orchestrator tools call weather_get_forecast --input city=Oslo --input date=2026-12-03
     """
-    catalog = open_catalog(specs, overlays, mcp)
-    tool = catalog.tool(name)
-    refuse_consequences(tool)
-    outcome = run(_call(catalog, tool, read_inputs(tool, inputs or []), timeout, mcp))
-    if as_json:
-        print_json({"tool": tool.name, **outcome.model_dump(mode="json", include=_SHOWN)})
-    else:
-        draw_answer(console, progress, outcome)
-    if outcome.kind != "succeeded":
-        raise typer.Exit(1)
-
-
-def refuse_consequences(tool: Tool) -> None:
-    """Refuse a tool with a consequence: only missions call those."""
     from orchestrator.catalog.tool import Effect
-
-    if tool.effect is Effect.READ and not tool.needs_confirmation:
-        return
-    why = "changes something" if tool.is_side_effect else "asks for a confirmation"
-    raise UsageError(
-        f"{tool.name} {why}, so only missions call it: they ask first, keep a ledger and can "
-        'cancel it; start one with: orchestrator mission start "what to do, in plain words"'
-    )
-
-
-async def _call(
-    catalog: Catalog,
-    tool: Tool,
-    arguments: JsonObject,
-    timeout_s: float,
-    mcp: Sequence[str] | None = None,
-) -> ToolOutcome:
-    """Make one attempt; a missing answer is an outcome too."""
     from orchestrator.runtime.defaults import default_tools
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.settings import load_settings
 
+    catalog = open_catalog(specs, overlays, mcp)
+    tool = catalog.tool(name)
+    if tool.effect is not Effect.READ or tool.needs_confirmation:
+        why = "changes something" if tool.is_side_effect else "asks for a confirmation"
+        raise UsageError(
+            f"{tool.name} {why}, so only missions call it: they ask first, keep a ledger and can "
+            'cancel it; start one with: orchestrator mission start "what to do, in plain words"'
+        )
+    arguments = read_inputs(tool, inputs or [])
     servers = mcp_servers(mcp) if mcp else None
-    async with default_tools(load_settings(), mcp=servers) as tools:
-        try:
-            return await tools.call(
-                catalog,
-                tool,
-                arguments,
-                call_id=f"cli.{secrets.token_hex(6)}",
-                idempotency_key=None,
-                timeout_s=timeout_s,
-            )
-        except TransportFailed as error:
-            return ToolOutcome(kind="unknown", reason=error.reason)
 
+    async def one_attempt() -> ToolOutcome:
+        async with default_tools(load_settings(), mcp=servers) as tools:
+            try:
+                return await tools.call(
+                    catalog,
+                    tool,
+                    arguments,
+                    call_id=f"cli.{secrets.token_hex(6)}",
+                    idempotency_key=None,
+                    timeout_s=timeout,
+                )
+            except TransportFailed as error:
+                return ToolOutcome(kind="unknown", reason=error.reason)
 
-_SOME = 3
-"""Renamed tools that are listed for people; --json has all."""
-
-
-def draw_tools(console: Console, catalog: Catalog) -> None:
-    """Draw a line for each tool."""
-    rows = [
-        (one.name, one.domain, _effect_of(one), one.card_type or "", _cancelled_by(one) or "")
-        for one in catalog.tools.values()
-    ]
-    listing(console, ("tool", "domain", "effect", "confirmation", "cancelled by"), rows)
-    console.print()
-    console.print(f"{number_of(len(catalog), 'tool')}, catalog {catalog.digest[:12]}")
-    _draw_renamed(console, catalog)
-    if catalog.skipped:
-        draw_skipped(console, catalog.skipped)
-
-
-def tools_as_json(catalog: Catalog) -> list[BaseModel | JsonObject]:
-    """Return the tools, and after them the skipped operations, marked as such."""
-    tools: list[BaseModel | JsonObject] = [
-        one.model_dump(mode="json") | {"named_so": catalog.renamed[one.name]}
-        if one.name in catalog.renamed
-        else one
-        for one in catalog.tools.values()
-    ]
-    left_out = [
-        {"name": one.operation, "skipped": True, **one.model_dump(mode="json")}
-        for one in catalog.skipped
-    ]
-    return [*tools, *left_out]
+    outcome = run(one_attempt())
+    if as_json:
+        print_json({"tool": tool.name, **outcome.model_dump(mode="json", include=_SHOWN)})
+    else:
+        _draw_answer(outcome)
+    if outcome.kind != "succeeded":
+        raise typer.Exit(1)
 
 
 def draw_skipped(console: Console, operations: Sequence[SkippedOperation]) -> None:
@@ -373,40 +353,6 @@ def draw_skipped(console: Console, operations: Sequence[SkippedOperation]) -> No
         console.print(indented(block(f"{one.operation} of {one.document}: {one.reason}")))
         console.print(indented(block(one.place), by=6), soft_wrap=True)
         console.print(indented(block(one.remedy), by=6))
-
-
-def _draw_renamed(console: Console, catalog: Catalog) -> None:
-    """Draw how many tools are not called by their operationId, and some of them."""
-    if not catalog.renamed:
-        return
-    console.print(f"{len(catalog.renamed)} of them are not called by an operationId, such as")
-    for name, why in islice(catalog.renamed.items(), _SOME):
-        called = catalog.tool(name)
-        console.print(indented(block(f"{name} ({called.method} {called.path}): {why}")))
-
-
-def draw_tool(console: Console, shown: Tool) -> None:
-    """Draw one tool."""
-    console.rule(f"{shown.name}  {_effect_of(shown)}")
-    console.print(indented(block(shown.summary)))
-    console.print(indented(block(shown.description)))
-    console.print()
-    console.print(f"{shown.method} {shown.server}{shown.path}")
-    table = table_of("input", "in", "required", "what")
-    places = {binding.name: binding.location for binding in shown.bindings}
-    for name, schema in shown.properties.items():
-        table.add_row(
-            name,
-            places.get(name, ""),
-            "yes" if name in shown.required_inputs else "",
-            block(str(schema.get("description", schema.get("type", "")))),
-        )
-    console.print(table)
-    console.print(f"confirmation: {shown.card_type or 'none'}")
-    if shown.pii_fields:
-        console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
-    if (cancelled_by := _cancelled_by(shown)) is not None:
-        console.print(f"cancelled by: {cancelled_by}")
 
 
 def _effect_of(shown: Tool) -> str:
@@ -421,29 +367,19 @@ def _cancelled_by(shown: Tool) -> str | None:
     return shown.compensation.cancel.tool if shown.compensation is not None else None
 
 
-def draw_answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
-    """Draw the body of an answer; faults and contract breaches go to `errors`."""
-    if outcome.body is not None:
-        if isinstance(outcome.body, str):
-            console.print(block(outcome.body), soft_wrap=True)
-        else:
-            document = json.dumps(outcome.body, indent=2, ensure_ascii=False)
-            console.print(block(visible_json(document)), soft_wrap=True)
+def _draw_answer(outcome: ToolOutcome) -> None:
+    """Draw the body of an answer; faults and contract breaches go to standard error."""
+    if isinstance(outcome.body, str):
+        console.print(block(outcome.body), soft_wrap=True)
+    elif outcome.body is not None:
+        document = json.dumps(outcome.body, indent=2, ensure_ascii=False)
+        console.print(block(visible_json(document)), soft_wrap=True)
     if outcome.kind != "succeeded":
-        errors.print(line(colored(outcome.kind), f": {outcome.reason or ''}"), soft_wrap=True)
+        progress.print(line(colored(outcome.kind), f": {outcome.reason or ''}"), soft_wrap=True)
     elif outcome.body is None:
-        errors.print(f"HTTP {outcome.status}, without a body that could be read")
+        progress.print(f"HTTP {outcome.status}, without a body that could be read")
     if outcome.contract_breach is not None:
-        errors.print(f"the answer breaks its contract: {outcome.contract_breach}", soft_wrap=True)
-
-
-def draw_matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
-    """Draw the matches of discovery."""
-    if not found:
-        console.print("nothing found; see: orchestrator tools list")
-    for match in found:
-        summary = catalog.tool(match.name).summary
-        console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {summary}")
+        progress.print(f"the answer breaks its contract: {outcome.contract_breach}", soft_wrap=True)
 
 
 def read_inputs(tool: Tool, pairs: Sequence[str]) -> JsonObject:
@@ -453,6 +389,7 @@ def read_inputs(tool: Tool, pairs: Sequence[str]) -> JsonObject:
     others take JSON. `K=@file.json` takes the content of a file, `K=@@ada` the text `@ada`.
     """
     from orchestrator.json_schema.references import resolve, with_definitions
+    from orchestrator.json_schema.validation import field_problems
 
     inputs: JsonObject = {}
     for pair in pairs:
@@ -466,18 +403,12 @@ def read_inputs(tool: Tool, pairs: Sequence[str]) -> JsonObject:
         elif text.startswith("@"):
             inputs[name] = _read_file(name, Path(text[1:]), is_text=is_text)
         else:
-            inputs[name] = text if is_text else _read(name, text, schema)
+            value = text if is_text else read_json(text)
+            # A schema may take only the text itself.
+            if value != text and field_problems({name: schema}, {name: value}):
+                value = value if field_problems({name: schema}, {name: text}) else text
+            inputs[name] = value
     return inputs
-
-
-def _read(name: str, text: str, schema: JsonObject) -> JsonValue:
-    """Return the text as JSON, unless the schema takes only the text itself."""
-    from orchestrator.json_schema.validation import field_problems
-
-    value = read_json(text)
-    if value == text or not field_problems({name: schema}, {name: value}):
-        return value
-    return value if field_problems({name: schema}, {name: text}) else text
 
 
 def _read_file(name: str, file: Path, *, is_text: bool) -> JsonValue:

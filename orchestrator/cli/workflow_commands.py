@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from orchestrator.cli.options import Overlays, Specs, new_app, open_catalog, split_pair
 from orchestrator.cli.output import AsJson, block, console, line, listing, print_json
@@ -17,7 +16,6 @@ if TYPE_CHECKING:  # help does without them
     from orchestrator.arazzo.arazzo_document import ArazzoDocument
     from orchestrator.arazzo.written import WrittenWorkflow
     from orchestrator.catalog.catalog import Catalog
-    from orchestrator.catalog.lint.finding import Finding
     from orchestrator.core.errors import DocumentInvalid
 
 app = new_app(no_args_is_help=True)
@@ -60,7 +58,14 @@ def lint(
         listed = [one.model_dump(mode="json", exclude={"operations"}) for one in findings]
         print_json({"findings": listed, "errors": errors})
     else:
-        _draw_findings(console, findings, {code: one.finds for code, one in CODES.items()})
+        for one in findings:
+            about = f"{one.severity} {one.code}, {CODES[one.code].finds}"
+            found_at = f"{one.document}{one.pointer}: {about}: {one.message}"
+            console.print(block(found_at), soft_wrap=True)
+            console.print(block(f"    {one.fix}"), soft_wrap=True)
+        counts = Counter(str(one.severity) for one in findings)
+        counted = ", ".join(number_of(counts[one], one) for one in ("error", "warning", "note"))
+        console.print(counted if findings else "nothing to fix")
     if errors:
         raise typer.Exit(1)
 
@@ -142,14 +147,3 @@ def _bind(
         found |= {one.workflow_id: one for one in bound}
         faults |= {str(one): one for one in wrong}
     return list(found.values()), list(faults.values())
-
-
-def _draw_findings(on: Console, findings: list[Finding], finds: dict[str, str]) -> None:
-    for one in findings:
-        about = f"{one.severity} {one.code}, {finds[one.code]}"
-        on.print(block(f"{one.document}{one.pointer}: {about}: {one.message}"), soft_wrap=True)
-        on.print(block(f"    {one.fix}"), soft_wrap=True)
-    counts = Counter(str(one.severity) for one in findings)
-    levels = ("error", "warning", "note")
-    counted = ", ".join(number_of(counts[level], level) for level in levels)
-    on.print(counted if findings else "nothing to fix")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
-from temporalio.converter import DataConverter
 
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.adapters.temporal.search_attributes import STATUS
@@ -25,8 +24,7 @@ from orchestrator.messages.failure_details import UsageSoFar
 from orchestrator.messages.mission import MissionStatus
 
 if TYPE_CHECKING:
-    from google.protobuf.timestamp_pb2 import Timestamp
-    from temporalio.api.workflow.v1 import PendingActivityInfo
+    pass
 
 _LONG: Final = timedelta(seconds=2)
 """Shorter calls have no progress: their answer is an event."""
@@ -59,11 +57,7 @@ class CallProgress(Record):
 async def call_progress(
     connection: Connection, mission: WorkflowExecutionDescription
 ) -> tuple[CallProgress, ...]:
-    """Return the progress of a mission's calls, and of its rollback's.
-
-    Raises:
-        ServiceUnavailable: the server does not answer.
-    """
+    """Return the progress of a mission's calls, and of its rollback's."""
     found = await _of_run(connection, mission)
     is_running = mission.status is WorkflowExecutionStatus.RUNNING
     if is_running and mission.typed_search_attributes.get(STATUS) != MissionStatus.ROLLING_BACK:
@@ -94,21 +88,30 @@ async def _of_run(connection: Connection, run: WorkflowExecutionDescription) -> 
     long = [
         one
         for one in run.raw_description.pending_activities
-        if one.attempt > 1 or now - _moment(one.scheduled_time) > _LONG
+        if one.attempt > 1 or now - one.scheduled_time.ToDatetime(tzinfo=UTC) > _LONG
     ]
     if not long:
         return []
     said = await connection.replays.once(
         (run.run_id, run.history_length, "summaries"), lambda: _summaries(connection, run)
     )
-    return [
-        _progress(
-            one,
-            said.get(one.activity_id, one.activity_type.name),
-            await _text_of(one, connection.temporal.data_converter),
+    found: list[CallProgress] = []
+    for one in long:
+        details = await connection.temporal.data_converter.decode(one.heartbeat_details.payloads)
+        usage = UsageSoFar.found_in(details)
+        waits = one.HasField("next_attempt_schedule_time")
+        found.append(
+            CallProgress(
+                what=said.get(one.activity_id, one.activity_type.name),
+                attempt=one.attempt,
+                attempts=one.maximum_attempts,
+                since=one.scheduled_time.ToDatetime(tzinfo=UTC),
+                next_at=one.next_attempt_schedule_time.ToDatetime(tzinfo=UTC) if waits else None,
+                failure=one.last_failure.application_failure_info.type,
+                text=usage.text if usage and usage.attempt == one.attempt else "",
+            )
         )
-        for one in long
-    ]
+    return found
 
 
 async def _summaries(connection: Connection, run: WorkflowExecutionDescription) -> dict[str, str]:
@@ -126,27 +129,3 @@ async def _summaries(connection: Connection, run: WorkflowExecutionDescription) 
             )
             found[activity_id] = str(text)
     return found
-
-
-async def _text_of(one: "PendingActivityInfo", converter: DataConverter) -> str:
-    """Return the text that a model is sending to this attempt; earlier attempts have ended."""
-    details = await converter.decode(one.heartbeat_details.payloads)
-    found = UsageSoFar.found_in(details)
-    return found.text if found is not None and found.attempt == one.attempt else ""
-
-
-def _progress(one: "PendingActivityInfo", what: str, text: str) -> CallProgress:
-    waits = one.HasField("next_attempt_schedule_time")
-    return CallProgress(
-        what=what,
-        attempt=one.attempt,
-        attempts=one.maximum_attempts,
-        since=_moment(one.scheduled_time),
-        next_at=_moment(one.next_attempt_schedule_time) if waits else None,
-        failure=one.last_failure.application_failure_info.type,
-        text=text,
-    )
-
-
-def _moment(at: "Timestamp") -> datetime:
-    return at.ToDatetime(tzinfo=UTC)

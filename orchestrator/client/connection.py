@@ -75,7 +75,6 @@ _UNANSWERED = (
 _CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from connection")
 """How the SDK's gRPC library begins the message of a call whose connection broke."""
 _NO_ACCESS = ("Unauthenticated", "PermissionDenied")
-_ATTRIBUTE = "search attribute"
 _SAGAS = 10_000
 _CLOSED = "it is closed, or never was"
 _SENDINGS = 5
@@ -126,20 +125,8 @@ class Connection:
         """Return the noted workflow of a saga."""
         return self._workflows.get(saga_id)
 
-    def _has_worker(self, workflow_id: str) -> bool:
-        return time.monotonic() - self._answered_at.get(workflow_id, -math.inf) < _RECENT_S
-
-    async def _check_goes_on(self, workflow_id: str) -> None:
-        """Raise the reason if the workflow's tasks fail, in which case no worker can help.
-
-        Raises:
-            ServiceUnavailable: as WorkflowStuck: its tasks fail.
-        """
-        if (why := await self.stuck(await self.describe(workflow_id))) is not None:
-            raise why
-
     async def stuck(self, found: WorkflowExecutionDescription) -> errors.ServiceUnavailable | None:
-        """Return why a workflow cannot continue; None while its tasks do not fail."""
+        """Return why a workflow cannot continue: no worker can help if its tasks fail."""
         with self.explaining(found.id):
             return await stuck(self.temporal, found)
 
@@ -160,20 +147,12 @@ class Connection:
             return await absence(self.temporal, task_queue, pinned_to, kind=kind)
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
-        """Return the server's description of a workflow.
-
-        Raises:
-            MissionNotFound: there is no such workflow.
-        """
+        """Return the server's description of a workflow, or raise MissionNotFound."""
         with self.explaining(workflow_id):
             return await self.temporal.get_workflow_handle(workflow_id).describe()
 
     async def mission(self, mission_id: str) -> WorkflowExecutionDescription:
-        """Return the server's description of a mission.
-
-        Raises:
-            MissionNotFound: there is no such mission, or the id is that of another workflow.
-        """
+        """Return the description of a mission; raise MissionNotFound for any other workflow."""
         found = await self.describe(mission_id)
         if found.workflow_type != names.MISSION_WORKFLOW:
             raise errors.MissionNotFound(mission_id)
@@ -191,14 +170,8 @@ class Connection:
     ) -> T:
         """Send an update and wait for its result; a refusal is raised as our own error.
 
-        Args:
-            workflow_id: the workflow that handles it.
-            name: the name of the update.
-            message: its argument.
-            kind: the type of its result.
-            about: the id that the caller named, which errors name too.
-            update_id: the id under which the caller sends it again if nobody answers; the server
-                takes an id once. None: a new one.
+        Errors name `about`, the id that the caller named. The server takes an `update_id` once: by
+        it, the caller may send the update again if nobody answers.
 
         Raises:
             NoWorker: as NothingSent: no worker is there to handle the update.
@@ -207,8 +180,17 @@ class Connection:
             UsageError: nothing was sent.
         """
         await check_size(self.temporal, message, what=f"what is sent about {about}")
-        if not self._has_worker(workflow_id):
-            await self._check_taken(workflow_id, about)
+        answered_at = self._answered_at.get(workflow_id, -math.inf)
+        if time.monotonic() - answered_at >= _RECENT_S:
+            try:
+                taker = await self.describe(workflow_id)
+            except errors.MissionNotFound:
+                raise errors.CardUnknown(about, _CLOSED) from None
+            if taker.status is not WorkflowExecutionStatus.RUNNING:
+                raise errors.CardUnknown(about, _CLOSED)
+            if (missing := await self.absence_for(taker)) is not None:
+                text = f"nothing was decided about {about}: {missing}, then decide again"
+                raise errors.NoWorker(text, code="NothingSent")
         handle = self.temporal.get_workflow_handle(workflow_id)
         identity = update_id or str(uuid.uuid4())
 
@@ -222,33 +204,23 @@ class Connection:
         try:
             return await _sent_until_taken(send)
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            await self._check_goes_on(workflow_id)
-            queue = (await self.describe(workflow_id)).task_queue
-            waited = _ANSWER.total_seconds()
-            raise no_answer(queue, waited, f"what was sent about {about}") from error
+            taker = await self.describe(workflow_id)
+            if (why := await self.stuck(taker)) is not None:
+                raise why from error
+            sent = f"what was sent about {about}"
+            raise no_answer(taker.task_queue, _ANSWER.total_seconds(), sent) from error
         except WorkflowUpdateFailedError as error:
-            raise _refusal(error) from error
+            cause = error.cause
+            if not isinstance(cause, ApplicationError):
+                raise errors.UsageError(str(cause)) from error
+            made = errors.error_named(cause.message, cause.details[0]) if cause.details else None
+            if made is None or type(made) is errors.OrchestratorError:
+                raise errors.UsageError(cause.message) from error
+            raise made from error
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 raise errors.CardUnknown(about, _CLOSED) from error
             raise self.explained(error, workflow_id) from error
-
-    async def _check_taken(self, workflow_id: str, about: str) -> None:
-        """Verify that a worker would handle an update of a workflow.
-
-        Raises:
-            NoWorker: as NothingSent: no worker would.
-            CardUnknown: the workflow is over, or does not exist.
-        """
-        try:
-            taker = await self.describe(workflow_id)
-        except errors.MissionNotFound:
-            raise errors.CardUnknown(about, _CLOSED) from None
-        if taker.status is not WorkflowExecutionStatus.RUNNING:
-            raise errors.CardUnknown(about, _CLOSED)
-        if (missing := await self.absence_for(taker)) is not None:
-            text = f"nothing was decided about {about}: {missing}, then decide again"
-            raise errors.NoWorker(text, code="NothingSent")
 
     async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
         """Return True if a workflow runs; `missing` is the answer for one that does not exist."""
@@ -272,10 +244,13 @@ class Connection:
         """Return our own error for a server error, or the same error if there is none."""
         if error.status is RPCStatusCode.NOT_FOUND:
             return errors.MissionNotFound(workflow_id)
-        if error.status is RPCStatusCode.UNAVAILABLE or _is_cut_off(error):
+        # A connection that breaks during a call leaves no gRPC status of its own.
+        broken = error.status in (RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL)
+        is_cut_off = broken and error.message.startswith(_CUT_OFF)
+        if error.status is RPCStatusCode.UNAVAILABLE or is_cut_off:
             return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
         is_invalid = error.status is RPCStatusCode.INVALID_ARGUMENT
-        if is_invalid and _ATTRIBUTE in error.message.lower():
+        if is_invalid and "search attribute" in error.message.lower():
             return errors.ServiceUnavailable(
                 f"the namespace {self.temporal.namespace!r} has no search attributes of missions, "
                 "perhaps because its database is new; a worker adds them when it starts, and "
@@ -319,12 +294,6 @@ class Connection:
             raise no_answer(self.task_queue, within.total_seconds()) from None
 
 
-def _is_cut_off(error: RPCError) -> bool:
-    """Return True if the connection broke during the call, which has no gRPC status."""
-    broken = error.status in (RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL)
-    return broken and error.message.startswith(_CUT_OFF)
-
-
 async def _sent_until_taken(send: Callable[[], Awaitable[T]]) -> T:
     """Retry an update under one id while the server has no place for it or drops its task.
 
@@ -350,12 +319,7 @@ async def _sent_until_taken(send: Callable[[], Awaitable[T]]) -> T:
 async def until_answered(ask: Callable[[], Awaitable[T]], *, notify: Notify | None = None) -> T:
     """Retry a call while no worker or no server answers, as both are soon replaced.
 
-    Args:
-        ask: the call.
-        notify: called with each reason; if given, retries never end.
-
-    Raises:
-        NoWorker, ServerUnreachable: none answered for minutes.
+    Without `notify`, which is called with each reason, the last reason is raised after minutes.
     """
     deadline = asyncio.get_running_loop().time() + _ABSENCE_S
     while True:
@@ -370,11 +334,9 @@ async def until_answered(ask: Callable[[], Awaitable[T]], *, notify: Notify | No
 
 
 async def connect_temporal(address: str | None = None, settings: Settings | None = None) -> Client:
-    """Connect to this address, or as the SDK's environment configuration says.
+    """Connect to an address HOST:PORT, or as the SDK's environment configuration says.
 
-    Args:
-        address: HOST:PORT, in place of the SDK's variables and files.
-        settings: determine the data converter; None: read from the ORCHESTRATOR_* variables.
+    The settings, else those of the ORCHESTRATOR_* variables, determine the data converter.
 
     Raises:
         ServerUnreachable: nothing answers at the address.
@@ -397,31 +359,17 @@ async def connect_temporal(address: str | None = None, settings: Settings | None
         ) from error
 
 
-def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
-    cause = error.cause
-    if not isinstance(cause, ApplicationError):
-        return errors.UsageError(str(cause))
-    made = errors.error_named(cause.message, cause.details[0]) if cause.details else None
-    if made is None or type(made) is errors.OrchestratorError:
-        return errors.UsageError(cause.message)
-    return made
-
-
 # -- sizes of messages -----------------------------------------------------------------------------
 
 
 async def check_size(temporal: Client, message: Record, *, what: str) -> None:
     """Refuse a message that its workflow or a store could not take, which would block it for good.
 
-    Args:
-        temporal: the client whose data converter would encode the message.
-        message: the message.
-        what: the name of the message in errors.
+    `what` is its name in errors.
 
     Raises:
-        UsageError: the message is too large; nothing was sent.
-        UsageError: the message is nested too deep, or holds half a character, the character NUL or
-            too large a number.
+        UsageError: the message is too large, is nested too deep, or holds half a character, the
+            character NUL or too large a number.
     """
     try:
         encoded = message.model_dump_json()
@@ -448,12 +396,7 @@ async def check_size(temporal: Client, message: Record, *, what: str) -> None:
 
 
 async def check_request(temporal: Client, request: MissionRequest) -> None:
-    """Refuse a mission whose request is too large, before any of its values is stored.
-
-    Raises:
-        UsageError: the request is too large, has too many inputs, or holds values that no message
-            can.
-    """
+    """Refuse a mission whose request is too large, before any of its values is stored."""
     if len(request.inputs) > MOST_INPUTS:
         raise errors.UsageError(
             f"the mission has {len(request.inputs):,} inputs, and at most {MOST_INPUTS:,} are "

@@ -75,14 +75,12 @@ class Replays:
     def __init__(
         self, client: Client, workflows: Callable[[], Sequence[type]] | None = None
     ) -> None:
-        """Take the client that reads histories.
+        """Take the client, whose converter decodes payloads, and the workflow classes.
 
-        Args:
-            client: its data converter decodes payloads.
-            workflows: returns the workflow classes; None: all classes of this release.
+        Without them, all classes of this release are used.
         """
         self._client = client
-        self._workflows = workflows or _all_workflows
+        self._workflows = workflows
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._under_way: set[asyncio.Future[str]] = set()
         self._recent: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
@@ -95,11 +93,8 @@ class Replays:
     async def once(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
         """Return what a read returns, from memory if the same was read lately.
 
-        Those who read the same at the same time share one read, as do all who have one page open.
-
-        Args:
-            key: the run, the length of its history, and the kind of state: they determine it.
-            read: reads it.
+        Those who read the same at the same time share one read, as do all who have a page open. The
+        key is the run, the length of its history, and the kind of state: they determine it.
         """
         found = self._recent.pop(key, None)
         if found is None or (found.done() and (found.cancelled() or found.exception())):
@@ -132,23 +127,39 @@ class Replays:
             EventsUnreadable: this release's code cannot have made the history.
             OrchestratorError: the client's codec cannot open a payload.
         """
-        tasks = sorted(task_ends(events))
+        ends = task_ends(events)
+        tasks = sorted(ends)
+        # The lengths to which the history is replayed in turn. The core applies an update that
+        # arrived while a task was running together with that task, although the recorded task did
+        # not know of the update.
+        cuts: set[int] = set()
+        before = 0
+        for task, end in ends.items():
+            started = events[task - events[0].event_id].workflow_task_started_event_attributes
+            updates = (
+                event.workflow_execution_update_accepted_event_attributes
+                for event in events[before:end]
+                if event.event_type == _ACCEPTED
+            )
+            # Sent before the task that took it was even scheduled.
+            sent = (one.accepted_request_sequencing_event_id for one in updates)
+            if before and any(one < started.scheduled_event_id for one in sent):
+                cuts.add(before)
+            if task == seen:
+                cuts.add(end)
+            before = end
         found: list[SeenState] = []
-        for cut in _cuts(events, after, seen):
+        for cut in sorted({one for one in (*cuts, before) if one > ends.get(after, 0)}):
             notes = _Notes(read, tasks, after=found[-1].task if found else after)
             await self._replay(WorkflowHistory(workflow_id, events[:cut]), notes)
-            found += notes.found if not found else _new(found[-1], notes.found)
+            is_same = found and notes.found and notes.found[0].state == found[-1].state
+            found += notes.found[1:] if is_same else notes.found
         return found
 
     async def last_state(
         self, workflow_id: str, events: Sequence[HistoryEvent], read: Read
     ) -> Any | None:
-        """Return the state after the last completed task; None before the first.
-
-        Raises:
-            EventsUnreadable: this release's code cannot have made the history.
-            OrchestratorError: the client's codec cannot open a payload.
-        """
+        """Return the state after the last completed task; None before the first."""
         ends = task_ends(events)
         if not ends:
             return None
@@ -164,7 +175,7 @@ class Replays:
     async def _replay(self, history: WorkflowHistory, notes: "_Notes") -> None:
         for tries in range(1, _TRIES + 1):
             # A reader who leaves does not end a replay: the SDK would drop its workflow half run.
-            replay = asyncio.ensure_future(self._in_place(history, notes))
+            replay = asyncio.ensure_future(self._replay_once(history, notes))
             self._under_way.add(replay)
             replay.add_done_callback(self._under_way.discard)
             replay.add_done_callback(_retrieved)
@@ -175,27 +186,26 @@ class Replays:
         if failure:
             raise EventsUnreadable(history.workflow_id, " ".join(failure.split())[:400])
 
-    async def _in_place(self, history: WorkflowHistory, notes: "_Notes") -> str:
-        async with self._places:
-            return await self._replay_once(history, notes)
-
     async def _replay_once(self, history: WorkflowHistory, notes: "_Notes") -> str:
         """Replay a history once; return why it cannot be read, or an empty string."""
+        from orchestrator.workflows import ALL_WORKFLOWS  # imported only to read states
+
         converter = self._client.data_converter
         codec = _NotingCodec(converter.payload_codec)
         if converter.payload_codec is not None:
             converter = replace(converter, payload_codec=codec)
         notes.found.clear()
         replayer = Replayer(
-            workflows=self._workflows(),
+            workflows=self._workflows() if self._workflows else ALL_WORKFLOWS,
             interceptors=[notes],
             workflow_runner=UnsandboxedWorkflowRunner(),
             workflow_task_executor=_threads(),
             data_converter=converter,
             build_id="reader",  # the SDK's own is a digest of all loaded code: a second of work
         )
-        with _quiet():
-            result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        async with self._places:
+            with _quiet():
+                result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         if codec.error is not None:
             raise codec.error
         return notes.failure or (str(result.replay_failure) if result.replay_failure else "")
@@ -204,16 +214,6 @@ class Replays:
 def _retrieved(ended: "asyncio.Future[Any]") -> None:
     if not ended.cancelled():
         ended.exception()  # its readers may have left
-
-
-def _all_workflows() -> Sequence[type]:
-    from orchestrator.workflows import ALL_WORKFLOWS  # imported only to read states
-
-    return ALL_WORKFLOWS
-
-
-def _new(last: SeenState, found: Sequence[SeenState]) -> Sequence[SeenState]:
-    return found[1:] if found and found[0].state == last.state else found
 
 
 # -- tasks of a history ---------------------------------------------------------------------------
@@ -229,48 +229,13 @@ def task_ends(events: Sequence[HistoryEvent]) -> dict[int, int]:
         elif event.event_type == COMPLETED:
             ended, completed = started, event.event_id
             ends[ended] = place
-        elif ended and (
-            _is_command_of((ended, completed), event) or event.event_type in _OF_UPDATES
-        ):
-            ends[ended] = place
+        elif ended:
+            # Commands name the start or the completion of their task, a test server's also neither.
+            kind = event.WhichOneof("attributes")
+            made_by = getattr(getattr(event, kind), _TASK, None) if kind else None
+            if made_by in (ended, completed, 0) or event.event_type in _OF_UPDATES:
+                ends[ended] = place
     return ends
-
-
-def _cuts(events: Sequence[HistoryEvent], after: int, seen: int) -> list[int]:
-    """Return the lengths to which the history is replayed in turn, ending with the whole history.
-
-    The core applies an update that arrived while a task was running together with that task,
-    although the recorded task did not know of the update.
-    """
-    ends = task_ends(events)
-    cuts: list[int] = []
-    before = 0
-    for task, end in ends.items():
-        accepted = (e for e in events[before:end] if e.event_type == _ACCEPTED)
-        if before and any(_is_merged(one, events, task) for one in accepted):
-            cuts.append(before)
-        if task == seen:
-            cuts.append(end)
-        before = end
-    begun = ends.get(after, 0)
-    return sorted({cut for cut in [*cuts, before] if cut > begun})
-
-
-def _is_merged(accepted: HistoryEvent, events: Sequence[HistoryEvent], task: int) -> bool:
-    """Return True if an update was sent before the task that took it was even scheduled."""
-    update = accepted.workflow_execution_update_accepted_event_attributes
-    started = events[task - events[0].event_id].workflow_task_started_event_attributes
-    return update.accepted_request_sequencing_event_id < started.scheduled_event_id
-
-
-def _is_command_of(task: tuple[int, int], event: HistoryEvent) -> bool:
-    """Return True if the event is a command of the task with these start and completion events.
-
-    A test server names either of them, or none.
-    """
-    kind = event.WhichOneof("attributes")
-    made_by = getattr(getattr(event, kind), _TASK, None) if kind else None
-    return made_by in (*task, 0)
 
 
 # -- notes of a replay ----------------------------------------------------------------------------
@@ -325,18 +290,15 @@ class _Notes(Interceptor):
             return
         # At the end of a history the core also counts the next task.
         task = self.tasks[bisect(self.tasks, info.get_current_history_length()) - 1]
-        if task > self.after:
-            self.keep(instance, task)
-
-    def keep(self, instance: Any, task: int) -> None:
-        """Store the state if it differs from the last one."""
+        if task <= self.after:
+            return
         try:
             state = self.read(instance)
         except Exception as error:
             self.failure = self.failure or f"its state cannot be read: {error!r}"
             return
         if not self.found or self.found[-1].state != state:
-            self.found.append(SeenState(task, workflow.now(), state))
+            self.found.append(SeenState(task, now, state))
 
 
 class _NotingCodec(PayloadCodec):
@@ -368,20 +330,18 @@ def _threads() -> ThreadPoolExecutor:
 _IS_REPLAY: Final = ContextVar("is_replay", default=False)
 
 
+def _not_of_replays(_: logging.LogRecord) -> bool:
+    return not _IS_REPLAY.get()
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence the SDK's log during a replay: the raised error has the reason."""
-    _silence_replays()
+    for name, logger in list(logging.root.manager.loggerDict.items()):
+        if name.startswith("temporalio.worker") and isinstance(logger, logging.Logger):
+            logger.addFilter(_not_of_replays)  # once for each: a workers' log stays as it is
     token = _IS_REPLAY.set(True)
     try:
         yield
     finally:
         _IS_REPLAY.reset(token)
-
-
-@functools.cache
-def _silence_replays() -> None:
-    """Drop log records of replays once for the process; its workers log as before."""
-    prefix = "temporalio.worker"
-    for name in [name for name in logging.root.manager.loggerDict if name.startswith(prefix)]:
-        logging.getLogger(name).addFilter(lambda _: not _IS_REPLAY.get())

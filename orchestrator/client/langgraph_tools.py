@@ -39,8 +39,11 @@ def _tool(session: "SessionHandle", one: OfferedTool) -> BaseTool:
         from orchestrator.workflows.guarded_call import ToolCallFailed  # loads the workflows
 
         reason = str(given.pop(one.reason, "") or "") if one.reason else ""
+        key = _CALL.get()  # ids of models have any form
+        if key:
+            key = f"tool-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
         try:
-            answer = await session.call(one.tool, given, reason=reason, key=_key(_CALL.get()))
+            answer = await session.call(one.tool, given, reason=reason, key=key)
         except ToolCallFailed as failed:
             if failed.outcome == "unknown":
                 raise  # nothing may follow the call
@@ -54,8 +57,3 @@ def _tool(session: "SessionHandle", one: OfferedTool) -> BaseTool:
         coroutine=call,
         handle_tool_error=True,  # the model reads why, and may decide on something else
     )
-
-
-def _key(tool_call_id: str | None) -> str | None:
-    """Return the key of a call, as the ids of models have any form."""
-    return tool_call_id and f"tool-{hashlib.sha256(tool_call_id.encode()).hexdigest()[:24]}"

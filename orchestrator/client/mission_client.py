@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 from temporalio.client import Client
 
 from orchestrator.adapters.temporal.plain_records import client_for_records
+from orchestrator.adapters.temporal.search_attributes import AGENT
 from orchestrator.client.connection import Connection, Notify, connect_temporal
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.mission_list import (
-    KnownMission,
-    MissionSummary,
-    known_mission,
-)
+from orchestrator.client.mission_list import KnownMission, MissionSummary, summaries
 from orchestrator.client.mission_pages import MissionFilter, MissionPage, mission_page
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
@@ -24,7 +21,6 @@ from orchestrator.client.mission_rollback import (
     roll_back,
 )
 from orchestrator.client.mission_state import read_report
-from orchestrator.client.opened_cards import opened_cards
 from orchestrator.client.saga_list import SagaAccount, list_sagas, saga_account
 from orchestrator.client.start import Starter, preview_plan
 from orchestrator.client.stores import store_of
@@ -32,8 +28,9 @@ from orchestrator.client.waits import (
     all_waiting,
     open_card,
     open_question,
-    revoke_rule,
+    opened_cards,
     send_decision,
+    workflow_of,
 )
 from orchestrator.confirmation.models import (
     Approve,
@@ -113,13 +110,7 @@ class MissionClient:
             UsageError: an input that no tool takes looks personal.
             MissionIdTaken: a mission with another goal, inputs or budget has the id.
         """
-        started = await self._starter.start(request)
-        return MissionHandle(
-            self.connection,
-            started.mission_id,
-            undeclared_inputs=started.undeclared_inputs,
-            queued=started.queued,
-        )
+        return await self._starter.start(request)
 
     async def session(
         self,
@@ -206,9 +197,8 @@ class MissionClient:
     async def follow_up(self, named: str, request: MissionRequest) -> MissionRequest:
         """Return a request that makes only the one call of a follow-up action.
 
-        Args:
-            named: the action's id in the mission's result, or MISSION:N for the Nth of its list.
-            request: id, budget and policy of the new mission.
+        The action is named by its id in the mission's result, or as MISSION:N, the Nth of its list.
+        Id, budget and policy are those of the request.
 
         Raises:
             UsageError: the mission lists no such follow-up.
@@ -265,9 +255,8 @@ class MissionClient:
     async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
         """Return missions, newest first, with their waits.
 
-        Args:
-            limit: at most this many; the server takes those that run before those that are over.
-            status: only missions of this status, rollbacks included: `parked` for instance.
+        Of more than `limit`, the server takes those that run before those that are over. A status
+        includes the effects of rollbacks: `parked` for instance.
 
         Raises:
             UsageError: there is no such status.
@@ -289,12 +278,7 @@ class MissionClient:
         """Return a page of the missions of a filter: running ones first, then the last to end.
 
         A filter by text reads a bounded number of missions for a page, which may then be short or
-        empty.
-
-        Args:
-            wanted: the filter; None: all missions.
-            limit: at most this many.
-            cursor: `next` of the page before, for the same filter; None: the first page.
+        empty. `cursor` is `next` of the page before, for the same filter; None: the first page.
 
         Raises:
             UsageError: there is no such status, or no such cursor.
@@ -315,12 +299,17 @@ class MissionClient:
         return await mission_file(self._settings, mission_id, handle)
 
     async def known(self, mission_id: str, *, why: str) -> KnownMission:
-        """Return the server's facts about a mission whose history cannot be replayed here.
-
-        Raises:
-            MissionNotFound: there is no such mission.
-        """
-        return await known_mission(self.connection, mission_id, why=why)
+        """Return the server's facts about a mission whose history cannot be replayed here."""
+        mission = await self.connection.mission(mission_id)
+        shown = mission.typed_search_attributes.get(AGENT) or ()
+        (summary,) = await summaries(self.connection, [mission])
+        return KnownMission(
+            **dict(summary),
+            finished_at=mission.close_time,
+            task_queue=mission.task_queue,
+            agents=(shown,) if isinstance(shown, str) else tuple(shown),
+            unread=why,
+        )
 
     async def waiting(self, *, requester: str | None = None) -> Waiting:
         """Return every card, question and pause, of every mission or those of one requester."""
@@ -350,21 +339,9 @@ class MissionClient:
         return await open_card(self.connection, confirmation_id)
 
     async def approve(
-        self,
-        confirmation_id: str,
-        digest: str,
-        *,
-        approver: str,
-        again: SameAgain | None = None,
+        self, confirmation_id: str, digest: str, *, approver: str, again: SameAgain | None = None
     ) -> DecisionReceipt:
-        """Approve the card with this digest.
-
-        Args:
-            confirmation_id: of the card.
-            digest: of the card that was read.
-            approver: the person who approves.
-            again: a rule for later calls of the same mission; None: for this call only.
-        """
+        """Approve the card with this digest, and with `again` later calls of its mission too."""
         return await self.decide(
             Approve(confirmation_id=confirmation_id, digest=digest, approver=approver, again=again)
         )
@@ -372,17 +349,16 @@ class MissionClient:
     async def revoke(self, rule_id: str, *, by: str, reason: str = "") -> AgainRecord:
         """Revoke the rule that an approval made for later calls; its earlier calls stand.
 
-        Args:
-            rule_id: the id of the confirmation on which the rule was made.
-            by: the person who revokes it, for the record.
-            reason: for the record.
+        `rule_id` is the id of the confirmation on which the rule was made.
 
         Raises:
             ConfirmationError: no rule is in force under this id.
             NoWorker: no worker is there to handle it.
         """
-        return await revoke_rule(
-            self.connection, RevokeAgain(rule_id=rule_id, by=by, reason=reason)
+        workflow_id = await workflow_of(self.connection, rule_id)
+        wanted = RevokeAgain(rule_id=rule_id, by=by, reason=reason)
+        return await self.connection.update(
+            workflow_id, names.REVOKE_UPDATE, wanted, AgainRecord, about=rule_id
         )
 
     async def reject(
@@ -419,15 +395,9 @@ class MissionClient:
         The call joins a running rollback. An interrupted rollback is resumed, even while the
         mission still runs, since the mission then waits for the rollback.
 
-        Args:
-            mission_id: the id of the mission.
-            reason: for the record.
-            approver: the person who decided on the rollback, for the record; required after a
-                success.
-
         Raises:
             UsageError: the mission still runs; cancelling it rolls it back. Or it succeeded, and
-                `approver` is missing.
+                `approver`, the person who decided on the rollback, is missing.
         """
         return await roll_back(self.connection, mission_id, reason=reason, approver=approver)
 
@@ -458,8 +428,7 @@ class MissionClient:
     async def purge_personal(self, mission_id: str, *, force: bool = False) -> tuple[str, ...]:
         """Remove the personal values that a mission brought, and its observations.
 
-        Returns:
-            The names of the fields.
+        The names of the fields are returned.
 
         Raises:
             UsageError: the mission or its rollback may still need the values, and `force` is False.

@@ -6,7 +6,7 @@ long polls, run after run.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import Any, Final
 
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client, WorkflowHandle
 
 from orchestrator.adapters.temporal.rollbacks import begun_rollback, described, started_with
 from orchestrator.client.connection import Connection, Notify, until_answered
@@ -53,7 +52,9 @@ async def mission_events(
         EventsUnreadable: this release cannot replay the history.
         UsageError: the cursor is of another mission.
     """
-    cursor = _cursor_of(mission_id, after)
+    cursor = read_cursor(after) if after else Cursor()
+    if any(names.mission_of(workflow_id) != mission_id for workflow_id in cursor.places):
+        raise UsageError(f"the cursor belongs to no event of {mission_id}")
     reading = _MissionReading(connection, mission_id, cursor)
     while True:
         began = perf_counter()
@@ -66,13 +67,6 @@ async def mission_events(
             return
         await until_answered(reading.more, notify=notify)
         await asyncio.sleep(min(_REST * took, _LONGEST_REST_S))
-
-
-def _cursor_of(mission_id: str, after: str | None) -> Cursor:
-    cursor = read_cursor(after) if after else Cursor()
-    if any(names.mission_of(workflow_id) != mission_id for workflow_id in cursor.places):
-        raise UsageError(f"the cursor belongs to no event of {mission_id}")
-    return cursor
 
 
 def in_order(workflows: Iterable[Sequence[PlacedEvent]]) -> list[PlacedEvent]:
@@ -109,15 +103,21 @@ class _MissionReading:
         Parked obligations may still wait, and a rollback may still come.
         """
         return all(
-            reader.is_closed or _is_settled(reader.last) for reader in self._readers.values()
+            one.is_closed or (isinstance(one.last, RollbackReport) and one.last.settled)
+            for one in self._readers.values()
         )
 
     async def read(self) -> list[PlacedEvent]:
         """Return the recorded events in the order of their times."""
         if not self._readers:
             newest = await self._connection.mission(self._mission_id)
-            first = await self._first_of(newest.run_id or "")
-            self._follow(self._mission_id, names.MISSION_WORKFLOW, first)
+            first = HistoryPlace(await self._first_of(newest.run_id or ""), 0, 0)
+            self._readers[self._mission_id] = _HistoryReader(
+                self._connection,
+                self._mission_id,
+                names.MISSION_WORKFLOW,
+                self._cursor.places.get(self._mission_id, first),
+            )
         found: list[list[PlacedEvent]] = []
         read: set[str] = set()
         while new := [r for r in self._readers.values() if r.workflow_id not in read]:
@@ -148,7 +148,8 @@ class _MissionReading:
 
     async def more(self) -> None:
         """Wait until a history may have grown."""
-        polls = [asyncio.ensure_future(reader.more()) for reader in self._open()]
+        still_open = (one for one in self._readers.values() if not one.is_closed)
+        polls = [asyncio.ensure_future(one.more()) for one in still_open]
         try:
             done, _ = await asyncio.wait(
                 polls, timeout=self._patience, return_when=asyncio.FIRST_COMPLETED
@@ -161,14 +162,6 @@ class _MissionReading:
                 one.cancel()
             await asyncio.gather(*polls, return_exceptions=True)
 
-    def _open(self) -> "Iterator[_HistoryReader]":
-        return (r for r in self._readers.values() if not r.is_closed)
-
-    def _follow(self, workflow_id: str, kind: str, run_id: str) -> None:
-        """Read a workflow from its first run, or from the cursor's place."""
-        after = self._cursor.places.get(workflow_id, HistoryPlace(run_id, 0, 0))
-        self._readers[workflow_id] = _HistoryReader(self._connection, workflow_id, kind, after)
-
     async def _find_rollback(self) -> bool:
         """Follow the mission's rollback; return True if there is one to read.
 
@@ -176,7 +169,10 @@ class _MissionReading:
         """
         known = self._readers.get(self._rollback_id)
         mission = self._readers[self._mission_id]
-        may_be = mission.is_closed or _is_rolling_back(mission.last)
+        state = mission.last
+        may_be = mission.is_closed or (
+            isinstance(state, MissionState) and state.result.status is MissionStatus.ROLLING_BACK
+        )
         if not may_be or (known is not None and not known.is_closed):
             return False
         newest = await begun_rollback(self._connection.temporal, self._mission_id)
@@ -184,40 +180,25 @@ class _MissionReading:
             return False
         if known is not None:
             self._done_rollbacks.add(known.run_id)
-        runs = await self._chain(newest.run_id)
-        if not runs:
-            return False
-        place = self._cursor.places.get(self._rollback_id)
-        if known is None and place is not None:
-            self._follow(self._rollback_id, names.ROLLBACK_WORKFLOW, runs[0])
-            return True
-        after = HistoryPlace(runs[0], 0, 0)
-        self._readers[self._rollback_id] = _HistoryReader(
-            self._connection, self._rollback_id, names.ROLLBACK_WORKFLOW, after
-        )
-        return True
-
-    async def _chain(self, newest: str) -> list[str]:
-        """Return the rollback's runs that were not fully read, the first run first."""
-        runs: list[str] = []
-        run_id: str | None = newest
-        while run_id is not None and run_id not in (*self._done_rollbacks, *runs):
-            runs.insert(0, run_id)
+        first, seen = "", set(self._done_rollbacks)
+        run_id: str | None = newest.run_id
+        while run_id is not None and run_id not in seen:
+            seen.add(first := run_id)
             handle = self._connection.temporal.get_workflow_handle(self._rollback_id, run_id=run_id)
+            run_id = None
             with suppress(LookupError, MissionNotFound), self._connection.explaining():
                 begun = await started_with(self._connection.temporal, handle, RollbackInput)
                 run_id = begun.take_over
-                continue
-            run_id = None
-        return runs
-
-
-def _is_settled(state: object) -> bool:
-    return isinstance(state, RollbackReport) and state.settled
-
-
-def _is_rolling_back(state: object) -> bool:
-    return isinstance(state, MissionState) and state.result.status is MissionStatus.ROLLING_BACK
+        if not first:
+            return False
+        after = None if known is not None else self._cursor.places.get(self._rollback_id)
+        self._readers[self._rollback_id] = _HistoryReader(
+            self._connection,
+            self._rollback_id,
+            names.ROLLBACK_WORKFLOW,
+            after or HistoryPlace(first, 0, 0),
+        )
+        return True
 
 
 class _HistoryReader:
@@ -227,7 +208,6 @@ class _HistoryReader:
         self, connection: Connection, workflow_id: str, kind: str, after: HistoryPlace
     ) -> None:
         self._connection = connection
-        self._client: Client = connection.temporal
         self.workflow_id = workflow_id
         self._kind = kind
         self._is_gone = False
@@ -238,6 +218,9 @@ class _HistoryReader:
         self._is_last = False
         self._history = self._connection.histories.of(self.workflow_id, self.run_id)
         self._events: Sequence[HistoryEvent] = ()
+        self._handle = self._connection.temporal.get_workflow_handle(
+            self.workflow_id, run_id=self.run_id
+        )
         self._making = RunEvents(
             self._connection.replays,
             self.workflow_id,
@@ -254,81 +237,55 @@ class _HistoryReader:
 
     @property
     def last(self) -> Any:
-        """Return the last state of the workflow."""
+        """The last state of the workflow."""
         return self._making.last
 
     async def read(self) -> list[PlacedEvent]:
-        """Return the workflow's new events on the server.
-
-        Raises:
-            ServerUnreachable: the server does not answer.
-            MissionNotFound: the server does not have the run, or no longer.
-            EventsUnreadable: this release cannot replay the history.
-        """
+        """Return the workflow's new events on the server."""
         found: list[PlacedEvent] = []
         while True:
             try:
-                await self._catch_up()
+                if not self.is_closed:
+                    with self._explaining():
+                        self._events = await self._history.read(await self._handle.describe())
             except MissionNotFound:
-                if await self._passes_over():
+                _LOG.warning(
+                    "the history of %s, run %s, is no longer kept: its events are left out",
+                    self.workflow_id,
+                    self.run_id,
+                )
+                newest = await described(
+                    self._connection.temporal.get_workflow_handle(self.workflow_id)
+                )
+                if newest is not None and newest.run_id not in (None, self.run_id):
+                    self._begin(HistoryPlace(newest.run_id or "", 0, 0))
                     continue
+                self._is_gone = True
                 if self._kind == names.MISSION_WORKFLOW:
                     raise
                 return found
             found += await self._making.of(self._events)
-            goes_on = await self._goes_on()
+            end = end_of(self._events)
+            if end is None or self._is_last:
+                return found
+            if end.event_type == CONTINUED:
+                ended = end.workflow_execution_continued_as_new_event_attributes
+                goes_on = ended.new_execution_run_id
+            else:
+                # An operator may reset a run, even a closed one: a new run then continues from its
+                # middle.
+                with self._explaining():
+                    closed = await self._handle.describe()
+                goes_on = closed.raw_description.workflow_extended_info.reset_run_id
+                self._is_last = not goes_on
             if not goes_on:
                 return found
             self._begin(HistoryPlace(goes_on, 0, 0))
 
-    async def _goes_on(self) -> str:
-        """Return the run that continues where this one ended; '' if there is none.
-
-        An operator may reset a run, even a closed one: a new run then continues from its middle.
-        """
-        end = end_of(self._events)
-        if end is None or self._is_last:
-            return ""
-        if end.event_type == CONTINUED:
-            return end.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
-        with self._explaining():
-            found = await self._handle.describe()
-        reset: str = found.raw_description.workflow_extended_info.reset_run_id
-        self._is_last = not reset
-        return reset
-
-    async def _passes_over(self) -> bool:
-        """Continue with the newest run if the server lost this one; return False without any."""
-        _LOG.warning(
-            "the history of %s, run %s, is no longer kept: its events are left out",
-            self.workflow_id,
-            self.run_id,
-        )
-        newest = await described(self._client.get_workflow_handle(self.workflow_id))
-        if newest is None or newest.run_id in (None, self.run_id):
-            self._is_gone = True
-            return False
-        self._begin(HistoryPlace(newest.run_id or "", 0, 0))
-        return True
-
     async def more(self) -> None:
-        """Wait until the history has grown.
-
-        Raises:
-            ServerUnreachable: the server does not answer.
-        """
+        """Wait until the history has grown."""
         with self._explaining():
             await self._history.grow(len(self._events))
-
-    @property
-    def _handle(self) -> "WorkflowHandle[Any, Any]":
-        return self._client.get_workflow_handle(self.workflow_id, run_id=self.run_id)
-
-    async def _catch_up(self) -> None:
-        if self.is_closed:
-            return
-        with self._explaining():
-            self._events = await self._history.read(await self._handle.describe())
 
     def _explaining(self) -> AbstractContextManager[None]:
         return self._connection.explaining(names.mission_of(self.workflow_id))

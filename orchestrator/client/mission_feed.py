@@ -6,7 +6,7 @@ within a workflow.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Container
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -48,14 +48,8 @@ async def mission_feed(
 ) -> AsyncGenerator[AnyEvent, None]:
     """Yield cards, decisions and questions of all missions, sagas and sessions after a cursor.
 
-    Args:
-        connection: of the server.
-        after: the cursor; None: workflows that run, from their beginning.
-        follow: False: end when all that there is has been read.
-        notify: called with the reason while the server is unavailable.
-        swept: called after each sweep, when its events have been taken, with a cursor that passes
-            over the time since the last event.
-        task_queue: of the workflows; empty for those of every queue in the namespace.
+    See `MissionClient.events`. Without `task_queue`, workflows of every queue in the namespace
+    count.
 
     Raises:
         ServerUnreachable: the server was unavailable for minutes, and `notify` was not given.
@@ -149,10 +143,37 @@ class _Sweeps:
     async def sweep(self) -> list[PlacedEvent]:
         """Return the events since the previous sweep, in the order of their times."""
         began, swept_at = monotonic(), datetime.now(UTC)
-        listed = await self._listed(self._query())
-        listed += await self._waited({one.run_id for one in listed})
-        self._runs = {one.run_id: self._followed(one) for one in listed}
-        due = [one for one in listed if self._is_due(one)]
+        known_times = [one for one in (self._begun.begun, self._since) if one is not None]
+        closed_after = max(known_times).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        of_queue = f"TaskQueue = {quoted(self._task_queue)} AND " if self._task_queue else ""
+        ours = f"'{names.MISSION_WORKFLOW}', '{names.SESSION_WORKFLOW}'"
+        open_or_late = f"(ExecutionStatus = 'Running' OR CloseTime > '{closed_after}')"
+        waits = (
+            f"WorkflowType NOT IN ({ours}, '{names.ROLLBACK_WORKFLOW}') AND "
+            f"ExecutionStatus = 'Running' AND "
+            f"{names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer')"
+        )
+        query = f"{of_queue}(WorkflowType IN ({ours}) AND {open_or_late} OR {waits})"
+        listed = await self._listed(query)
+        ids = {one.run_id for one in listed}
+        # Runs that waited when they were read last, and are not listed any more.
+        for run_id, waited in self._runs.items():
+            if waited.is_waiting and run_id not in ids:
+                waited.rest_s = 0.0
+                listed.append(waited.run)
+        unknown = [one for one in self._unknown if one not in ids]
+        for first in range(0, len(unknown), _PAGE):
+            several = ", ".join(map(quoted, unknown[first : first + _PAGE]))
+            found_now = await self._listed(f"RunId IN ({several})")
+            listed += [one for one in found_now if one.workflow_type not in _LISTED]
+        self._unknown = ()
+        known, self._runs = self._runs, {}
+        due: list[WorkflowExecution] = []
+        for run in listed:
+            one = self._runs[run.run_id] = known.get(run.run_id) or self._followed(run)
+            has_rested = monotonic() - one.looked_at >= one.rest_s
+            if not one.is_done and (has_rested or one.shown != _shown(run)):
+                due.append(run)
         places = asyncio.Semaphore(_AT_ONCE)
 
         async def read(run: WorkflowExecution) -> list[PlacedEvent]:
@@ -167,37 +188,7 @@ class _Sweeps:
         with self._connection.explaining():
             return [one async for one in self._connection.temporal.list_workflows(query)]
 
-    async def _waited(self, listed: Container[str]) -> list[WorkflowExecution]:
-        """Return runs that waited when they were read last, and are not listed any more."""
-        waited = [one for run, one in self._runs.items() if one.is_waiting and run not in listed]
-        for known in waited:
-            known.rest_s = 0.0
-        runs = [one.run for one in waited]
-        unknown = [one for one in self._unknown if one not in listed]
-        for first in range(0, len(unknown), _PAGE):
-            several = ", ".join(map(quoted, unknown[first : first + _PAGE]))
-            found = await self._listed(f"RunId IN ({several})")
-            runs += [one for one in found if one.workflow_type not in _LISTED]
-        self._unknown = ()
-        return runs
-
-    def _query(self) -> str:
-        known = [moment for moment in (self._begun.begun, self._since) if moment is not None]
-        closed_after = max(known).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        of_queue = f"TaskQueue = {quoted(self._task_queue)} AND " if self._task_queue else ""
-        ours = f"'{names.MISSION_WORKFLOW}', '{names.SESSION_WORKFLOW}'"
-        open_or_late = f"(ExecutionStatus = 'Running' OR CloseTime > '{closed_after}')"
-        waits = (
-            f"WorkflowType NOT IN ({ours}, '{names.ROLLBACK_WORKFLOW}') AND "
-            f"ExecutionStatus = 'Running' AND "
-            f"{names.WAITING_FOR_ATTRIBUTE} IN ('confirmation', 'answer')"
-        )
-        return f"{of_queue}(WorkflowType IN ({ours}) AND {open_or_late} OR {waits})"
-
     def _followed(self, run: WorkflowExecution) -> _Followed:
-        known = self._runs.get(run.run_id)
-        if known is not None:
-            return known
         place = self._begun.places.get(run.run_id, HistoryPlace(run.run_id, 0, 0))
         making = RunEvents(
             self._connection.replays,
@@ -207,13 +198,6 @@ class _Sweeps:
             history=partial(history_or_none, self._connection, run.id),
         )
         return _Followed(run, making)
-
-    def _is_due(self, run: WorkflowExecution) -> bool:
-        known = self._runs[run.run_id]
-        if known.is_done:
-            return False
-        has_rested = monotonic() - known.looked_at >= known.rest_s
-        return has_rested or known.shown != _shown(run)
 
     async def _read(self, run: WorkflowExecution) -> list[PlacedEvent]:
         """Return the new events of one run, which may be deleted in the meantime."""
@@ -244,13 +228,13 @@ class _Sweeps:
             )
         for saga_id in {one.event.mission_id for one in found} - {run.id}:
             self._connection.note_saga(saga_id, run.id)
-        return [one for one in found if self._is_fed(one)]
-
-    def _is_fed(self, placed: PlacedEvent) -> bool:
-        if placed.event.kind not in FEED_KINDS:
-            return False
-        since, is_placed = self._begun.since, placed.place.run_id in self._begun.places
-        return is_placed or since is None or placed.at > since
+        since = self._begun.since
+        return [
+            one
+            for one in found
+            if one.event.kind in FEED_KINDS
+            and (since is None or one.at > since or one.place.run_id in self._begun.places)
+        ]
 
 
 def _shown(run: WorkflowExecution) -> object:

@@ -5,25 +5,20 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from temporalio.client import (
-    WorkflowExecutionDescription,
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
-)
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.connection import Connection, Notify, until_answered
 from orchestrator.client.mission_list import obstacle_of
 from orchestrator.client.mission_rollback import roll_back
-from orchestrator.client.mission_state import read_mission, standing
-from orchestrator.client.opened_cards import opened_cards
+from orchestrator.client.mission_state import find_report, read_mission
 from orchestrator.client.waits import (
     Understood,
     mission_of,
+    opened_cards,
     send_answer,
     send_decision,
     waits_in,
-    waits_of,
 )
 from orchestrator.confirmation.models import (
     Amend,
@@ -40,7 +35,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelPause, ResumeInput, resume_action
 from orchestrator.messages.leg import Question
-from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.messages.mission import MissionResult, MissionStatus, after_rollback
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
 
@@ -95,7 +90,8 @@ class MissionHandle:
                 result: MissionResult = await workflow.result()
         except WorkflowFailureError:
             return await self.snapshot()
-        return await standing(self._connection, result)
+        report = await find_report(self._connection, result.mission_id)
+        return result if report is None else after_rollback(result, report)
 
     async def snapshot(self) -> MissionResult:
         """Return the current result document, from recorded history.
@@ -130,37 +126,32 @@ class MissionHandle:
 
     async def waiting(self) -> Waiting:
         """Return the cards, questions and pauses of the plan and the legs."""
-        return await waits_of(self._connection, self.mission_id)
+        return await waits_in(await self._connection.mission(self.mission_id))
 
     async def obstacle(self) -> errors.ServiceUnavailable | None:
         """Return why the mission cannot continue: no worker, or failing tasks; None if it can."""
         return await obstacle_of(self._connection, await self._connection.mission(self.mission_id))
 
     async def now(self) -> "MissionNow":
-        """Return all that a page shows of the mission, by one description of it.
-
-        Raises:
-            MissionNotFound: the server knows no such mission.
-        """
+        """Return all that a page shows of the mission, by one description of it."""
         from orchestrator.client.call_progress import call_progress  # for doors alone
 
         mission = await self._connection.mission(self.mission_id)
+
+        async def result_or_why() -> MissionResult | errors.EventsUnreadable:
+            try:
+                return await read_mission(self._connection, self.mission_id, mission)
+            except errors.EventsUnreadable as unreadable:
+                return unreadable
+
         waits, obstacle, progress, result = await asyncio.gather(
             waits_in(mission),
             obstacle_of(self._connection, mission),
             call_progress(self._connection, mission),
-            self._result_or_why(mission),
+            result_or_why(),
         )
         requester = mission.typed_search_attributes.get(REQUESTER) or ""
         return MissionNow(requester, waits, obstacle, progress, result)
-
-    async def _result_or_why(
-        self, mission: WorkflowExecutionDescription
-    ) -> MissionResult | errors.EventsUnreadable:
-        try:
-            return await read_mission(self._connection, self.mission_id, mission)
-        except errors.EventsUnreadable as unreadable:
-            return unreadable
 
     async def approve(
         self, card: ConfirmationCard, *, approver: str, again: SameAgain | None = None
@@ -188,14 +179,10 @@ class MissionHandle:
     async def reject(
         self, card: ConfirmationCard, *, reason: str, approver: str, then: Then = "replan"
     ) -> DecisionReceipt:
-        """Reject a card.
+        """Reject a card, for a reason that the planner and the record get.
 
-        Args:
-            card: the card.
-            reason: for the planner and the record.
-            approver: the person who decides.
-            then: the planner looks for another way (`replan`), the leg is skipped (`skip`), or the
-                mission is rolled back (`rollback`).
+        Then the planner looks for another way (`replan`), the leg is skipped (`skip`), or the
+        mission is rolled back (`rollback`).
         """
         return await send_decision(
             self._connection,
@@ -217,10 +204,8 @@ class MissionHandle:
         """Answer a leg's question; one that asks to store personal fields takes no values.
 
         Texts are read by the question's fields: "tomorrow", "8 pm", "120 euros", "two". A question
-        with one field takes its text without a name: `answer(question_id, "go on")`.
-
-        Returns:
-            The values with which the mission continues.
+        with one field takes its text without a name: `answer(question_id, "go on")`. The values
+        with which the mission continues are returned.
 
         Raises:
             QuestionError: no such question is open, or a text is invalid or ambiguous; then the
@@ -240,14 +225,8 @@ class MissionHandle:
     ) -> list[ModelPause]:
         """Retry the model of a waiting leg now, continue with another model, or give up.
 
-        Args:
-            pause_id: the pause of one leg; None: all waiting legs of this mission.
-            model: `provider:model` to continue with.
-            give_up: fail the leg, so that the mission is rolled back.
-            by: the person who decides, for the record.
-
-        Returns:
-            The pauses before the call.
+        Without `pause_id`, all waiting legs of this mission are meant. A leg that is given up
+        fails, so that the mission is rolled back. The pauses before the call are returned.
 
         Raises:
             QuestionError: no leg waits for its model, or not under that id.
@@ -260,16 +239,12 @@ class MissionHandle:
             )
         action = resume_action(model, give_up=give_up)
         wanted = [ResumeInput(pause_id=i, action=action, model=model or "", by=by) for i in ids]
-        return [await self._resume(one) for one in wanted]
-
-    async def _resume(self, wanted: ResumeInput) -> ModelPause:
-        return await self._connection.update(
-            mission_of(wanted.pause_id),
-            names.RESUME_UPDATE,
-            wanted,
-            ModelPause,
-            about=wanted.pause_id,
-        )
+        return [
+            await self._connection.update(
+                mission_of(one.pause_id), names.RESUME_UPDATE, one, ModelPause, about=one.pause_id
+            )
+            for one in wanted
+        ]
 
     async def cancel(self) -> None:
         """Ask the mission to stop and to cancel its effects.
@@ -300,9 +275,6 @@ class MissionHandle:
         """Return the audit record of a mission; both the mission and its rollback must be over.
 
         `orchestrator.client.mission_record.seal` adds a digest.
-
-        Raises:
-            UsageError: the mission or its rollback still runs.
         """
         from orchestrator.client.mission_record import mission_record  # reads signatures
 
@@ -313,15 +285,15 @@ class MissionHandle:
     ) -> AsyncGenerator[MissionResult]:
         """Yield the result document each time it changes, until the mission is over.
 
-        Args:
-            every_s: seconds between two reads.
-            notify: called with the reason while nobody answers. If given, the call waits forever,
-                else for minutes.
+        It is read every `every_s` seconds. `notify` is called with the reason while nobody answers;
+        if given, the call waits forever, else for minutes.
         """
         before: MissionResult | None = None
         length = -1
         while True:
-            mission = await until_answered(self._described, notify=notify)
+            mission = await until_answered(
+                lambda: self._connection.mission(self.mission_id), notify=notify
+            )
             # A rollback has its own history.
             rolls_back = before is not None and before.status is MissionStatus.ROLLING_BACK
             if mission.history_length != length or rolls_back:
@@ -335,26 +307,13 @@ class MissionHandle:
                 return
             await asyncio.sleep(every_s)
 
-    async def _described(self) -> WorkflowExecutionDescription:
-        return await self._connection.mission(self.mission_id)
-
     async def events(
-        self,
-        *,
-        after: str | None = None,
-        follow: bool = True,
-        notify: Notify | None = None,
+        self, *, after: str | None = None, follow: bool = True, notify: Notify | None = None
     ) -> "AsyncGenerator[AnyEvent, None]":
         """Yield the events of a mission, until it is over and its rollback has tried everything.
 
-        They are read from recorded history, which costs the mission nothing. Each event has a
-        `cursor`: passed as `after`, it continues with exactly the events that follow.
-
-        Args:
-            after: the cursor of an event; None: from the beginning.
-            follow: wait for new events; if False, end with the events so far.
-            notify: called with the reason while the server does not answer. If given, the call
-                waits forever, else for minutes.
+        They are read from recorded history, which costs the mission nothing. The arguments are
+        those of `MissionClient.events`; a cursor is of an event of this mission.
         """
         from orchestrator.client.mission_events import mission_events  # loads the workflows
 

@@ -17,11 +17,11 @@ from temporalio.client import (
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
 from orchestrator.adapters.temporal.search_attributes import (
-    AGENT,
     MODE,
     REQUESTER,
     STATUS,
     WAITING_FOR,
+    quoted,
 )
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_state import STOPPED
@@ -93,11 +93,7 @@ class Family:
 
 
 def check_status(status: str | None) -> None:
-    """Refuse a filter that is no status.
-
-    Raises:
-        UsageError: there is no such status.
-    """
+    """Refuse a filter that is no status."""
     if status is not None and status not in STATUSES:
         raise UsageError(f"{status!r} is no status of a mission; use one of: {', '.join(STATUSES)}")
 
@@ -116,6 +112,7 @@ def searches_for(status: str | None) -> Searches:
     if status is None:
         return Searches(of_missions=MISSIONS)
     shown = names.STATUS_ATTRIBUTE
+    left = f"{shown} IN ({', '.join(quoted(one) for one in sorted((status, *LEFT)))})"
     by_rollback = {
         MissionStatus.PARKED.value: f"{_OPEN} AND {shown} = '{RollbackStatus.PARKED.value}'",
         MissionStatus.ROLLING_BACK.value: f"{_OPEN} AND {shown} != '{RollbackStatus.PARKED.value}'",
@@ -126,19 +123,14 @@ def searches_for(status: str | None) -> Searches:
         MissionStatus.PARKED.value: None,
         MissionStatus.ROLLED_BACK_AFTER_SUCCESS.value: None,
         MissionStatus.TERMINATED.value: "ExecutionStatus IN ('Terminated', 'TimedOut')",
-        MissionStatus.ROLLING_BACK.value: _shows(status, *LEFT),
-        MissionStatus.ROLLED_BACK.value: _shows(status, *LEFT),
-        MissionStatus.CANCELLED.value: _shows(status, *LEFT),
-    }.get(status, _shows(status))
+        MissionStatus.ROLLING_BACK.value: left,
+        MissionStatus.ROLLED_BACK.value: left,
+        MissionStatus.CANCELLED.value: left,
+    }.get(status, f"{shown} = '{status}'")
     return Searches(
         of_missions="" if own is None else f"{MISSIONS} AND {own}",
         of_rollbacks="" if by_rollback is None else f"{_ROLLBACKS} AND {by_rollback}",
     )
-
-
-def _shows(*statuses: str) -> str:
-    listed = ", ".join(f"'{one}'" for one in sorted(statuses))
-    return f"{names.STATUS_ATTRIBUTE} IN ({listed})"
 
 
 async def missions_named(
@@ -146,12 +138,9 @@ async def missions_named(
 ) -> list[WorkflowExecution]:
     """Return the missions of these ids that the server knows, in the order of its lists.
 
-    Args:
-        connection: the connection.
-        ids: of missions.
-        also: a further condition, as ` AND ...`.
+    `also` is a further condition, as ` AND ...`.
     """
-    listed = _listed(_plain(ids))
+    listed = ", ".join(f"'{one}'" for one in _plain(ids))
     if not listed:
         return []
     query = f"{MISSIONS} AND WorkflowId IN ({listed}){also}"
@@ -160,23 +149,6 @@ async def missions_named(
 
 
 # -- one line -------------------------------------------------------------------------------------
-
-
-async def known_mission(connection: Connection, mission_id: str, *, why: str) -> KnownMission:
-    """Return the server's facts about a mission.
-
-    Raises:
-        MissionNotFound: there is no such mission.
-    """
-    mission = await connection.mission(mission_id)
-    (summary,) = await summaries(connection, [mission])
-    return KnownMission(
-        **dict(summary),
-        finished_at=mission.close_time,
-        task_queue=mission.task_queue,
-        agents=_agents(mission),
-        unread=why,
-    )
 
 
 async def obstacle_of(
@@ -219,16 +191,32 @@ async def summaries(
 
 def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) -> str:
     """Return the status of a mission with the effects of its rollback."""
-    own = mission.typed_search_attributes.get(STATUS) or ""
+    own = _shown(mission)
     if mission.status is _RUNNING:
         return own
+    ended_well = own in (MissionStatus.SUCCEEDED, MissionStatus.INCOMPLETE)
     if mission.status in STOPPED:
         own = MissionStatus.TERMINATED.value
-    if rollback is None or _was_refused(rollback) or _was_of_abandoned(rollback, mission):
+    if rollback is None:
         return own
+    failed = rollback.status is WorkflowExecutionStatus.FAILED
+    if failed and _shown(rollback) == RollbackStatus.COLLECTING:
+        return own  # it was refused: others show more than their collecting phase
+    if (
+        ended_well
+        and rollback.close_time is not None
+        and mission.close_time is not None
+        and rollback.close_time <= mission.close_time
+    ):
+        return own  # the rollback is that of a branch that was abandoned
     try:
         ended = MissionStatus.PARKED if own in LEFT else MissionStatus(own)
-        done = _status_of(rollback)
+        if rollback.status is WorkflowExecutionStatus.COMPLETED:
+            done = RollbackStatus.ROLLED_BACK
+        elif rollback.status in BROKEN_OFF:  # a sweep resumes it
+            done = RollbackStatus.ROLLING_BACK
+        else:
+            done = RollbackStatus(_shown(rollback))
     except ValueError:  # a status of another release
         return own
     stopped = mission.status is WorkflowExecutionStatus.CANCELED
@@ -237,15 +225,6 @@ def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) ->
 
 def _is_observed(mission: WorkflowExecution) -> bool:
     return mission.typed_search_attributes.get(MODE) == SEARCHED_AS
-
-
-def _status_of(rollback: WorkflowExecution) -> RollbackStatus:
-    """Return the status of a rollback; a sweep resumes one that was interrupted."""
-    if rollback.status is WorkflowExecutionStatus.COMPLETED:
-        return RollbackStatus.ROLLED_BACK
-    if rollback.status in BROKEN_OFF:
-        return RollbackStatus.ROLLING_BACK
-    return RollbackStatus(_shown(rollback))
 
 
 def waits_for(mission: WorkflowExecution, waits: Waiting, family: Family) -> Iterator[Wait]:
@@ -266,7 +245,9 @@ def waits_for(mission: WorkflowExecution, waits: Waiting, family: Family) -> Ite
     if any(one is rollback and _shown(one) == RollbackStatus.PARKED for one in open_ones):
         show = command_lines.show_rollback(mission.id)
         yield Wait(kind="operator", what="an operator", command=show)
-    if waits.stalled or any(WaitKind.STORE in _waiting_for(one) for one in open_ones):
+    if waits.stalled or any(
+        WaitKind.STORE in (one.typed_search_attributes.get(WAITING_FOR) or ()) for one in open_ones
+    ):
         show = command_lines.show_mission(mission.id)
         yield Wait(kind="store", what="what its workers keep", command=show)
     missing = {str(why): why for one in open_ones if (why := family.unpolled.get(waiting_at(one)))}
@@ -280,8 +261,20 @@ def _counted(several: Sequence[object], what: str) -> str:
 
 async def family_of(connection: Connection, missions: Sequence[WorkflowExecution]) -> Family:
     """Return the rollbacks of these missions, and the task queues that nobody polls."""
-    may_roll_back = [m.id for m in missions if m.status is not _RUNNING or _is_rolling_back(m)]
-    rollbacks = await _rollbacks(connection, may_roll_back)
+    rollbacks: dict[str, WorkflowExecution] = {}
+    may_roll_back = (
+        one.id
+        for one in missions
+        if one.status is not _RUNNING or _shown(one) == MissionStatus.ROLLING_BACK
+    )
+    ids = ", ".join(f"'{names.rollback_workflow_id(one)}'" for one in _plain(may_roll_back))
+    if ids:
+        query = f"{_ROLLBACKS} AND WorkflowId IN ({ids})"
+        with connection.explaining():
+            async for run in connection.temporal.list_workflows(query):
+                known = rollbacks.get(mission_id := names.mission_of(run.id))
+                if known is None or run.start_time > known.start_time:
+                    rollbacks[mission_id] = run
     open_ones = [one for one in (*missions, *rollbacks.values()) if one.status is _RUNNING]
     return Family(rollbacks, await unpolled(connection, map(waiting_at, open_ones)))
 
@@ -298,58 +291,10 @@ def waiting_at(execution: WorkflowExecution) -> Place:
     return execution.task_queue, pinned_version(execution.raw_info.versioning_info)
 
 
-async def _rollbacks(
-    connection: Connection, mission_ids: Iterable[str]
-) -> dict[str, WorkflowExecution]:
-    ids = _listed(names.rollback_workflow_id(mission) for mission in _plain(mission_ids))
-    newest: dict[str, WorkflowExecution] = {}
-    if not ids:
-        return newest
-    query = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND WorkflowId IN ({ids})"
-    with connection.explaining():
-        async for run in connection.temporal.list_workflows(query):
-            mission_id = names.mission_of(run.id)
-            known = newest.get(mission_id)
-            if known is None or run.start_time > known.start_time:
-                newest[mission_id] = run
-    return newest
-
-
 def _plain(mission_ids: Iterable[str]) -> Iterator[str]:
     """Yield the ids that are valid in a search, as a foreign workflow may have any id."""
     return (one for one in mission_ids if re.fullmatch(MISSION_ID_PATTERN, one))
 
 
-def _listed(ids: Iterable[str]) -> str:
-    return ", ".join(f"'{one}'" for one in ids)
-
-
 def _shown(execution: WorkflowExecution) -> str:
     return execution.typed_search_attributes.get(STATUS) or ""
-
-
-def _waiting_for(execution: WorkflowExecution) -> Sequence[str]:
-    return execution.typed_search_attributes.get(WAITING_FOR) or ()
-
-
-def _is_rolling_back(mission: WorkflowExecution) -> bool:
-    return _shown(mission) == MissionStatus.ROLLING_BACK
-
-
-def _was_refused(rollback: WorkflowExecution) -> bool:
-    """Return True for a refused rollback; other rollbacks show more than their collecting phase."""
-    failed = rollback.status is WorkflowExecutionStatus.FAILED
-    return failed and _shown(rollback) == RollbackStatus.COLLECTING
-
-
-def _was_of_abandoned(rollback: WorkflowExecution, mission: WorkflowExecution) -> bool:
-    """Return True if the rollback ended before its mission succeeded: an abandoned branch."""
-    ended_well = _shown(mission) in (MissionStatus.SUCCEEDED, MissionStatus.INCOMPLETE)
-    if not ended_well or mission.close_time is None or rollback.close_time is None:
-        return False
-    return rollback.close_time <= mission.close_time
-
-
-def _agents(mission: WorkflowExecution) -> tuple[str, ...]:
-    shown = mission.typed_search_attributes.get(AGENT)
-    return () if not shown else (shown,) if isinstance(shown, str) else tuple(shown)

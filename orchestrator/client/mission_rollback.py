@@ -5,11 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import Field
-from temporalio.client import (
-    WorkflowExecution,
-    WorkflowExecutionDescription,
-    WorkflowExecutionStatus,
-)
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import (
     BROKEN_OFF,
@@ -22,12 +18,7 @@ from orchestrator.adapters.temporal.search_attributes import MODE, STATUS
 from orchestrator.client.connection import Connection, check_size, until_answered
 from orchestrator.client.mission_state import find_report, read_mission, read_report
 from orchestrator.confirmation.policy import approver_problem
-from orchestrator.core.errors import (
-    CardUnknown,
-    OrchestratorError,
-    QuestionError,
-    UsageError,
-)
+from orchestrator.core.errors import CardUnknown, OrchestratorError, QuestionError, UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import LEAVES_STANDING, MissionStatus
@@ -88,8 +79,18 @@ async def roll_back(
     await check_size(connection.temporal, asked, what="the reason")
     before = await _rollback_before(connection, mission_id)
     if before is None and approver is None:
-        ended = await _end_that_stands(connection, mission_id)
-        if ended is not None:
+        ended = ""
+        with connection.explaining(mission_id):
+            mission = await connection.mission(mission_id)
+            if mission.typed_search_attributes.get(MODE) == SEARCHED_AS:
+                ended = f"was {OBSERVED}, and its effects stand"
+            elif mission.status is WorkflowExecutionStatus.COMPLETED:
+                ended = "succeeded"
+            elif mission.status is WorkflowExecutionStatus.FAILED:
+                failed_with = await failure_type(connection.temporal, mission)
+                if failed_with == names.MISSION_INCOMPLETE:
+                    ended = "did a part of what was asked for, which stands"
+        if ended:
             raise UsageError(
                 f"mission {mission_id} {ended}, so rolling it back is a decision; say whose: "
                 "approver='ann@example.com'"
@@ -111,11 +112,7 @@ async def roll_back(
 async def _rollback_before(
     connection: Connection, mission_id: str
 ) -> WorkflowExecutionDescription | None:
-    """Return the newest rollback of a mission; None if the mission has none of its own.
-
-    Raises:
-        UsageError: the mission still runs.
-    """
+    """Return the newest rollback of a mission that is over; None if it has none of its own."""
     with connection.explaining(mission_id):
         newest = await describe_rollback(connection.temporal, mission_id)
         own = newest and await is_of_mission(connection.temporal, mission_id, newest)
@@ -131,26 +128,8 @@ async def _rollback_before(
     return before
 
 
-async def _end_that_stands(connection: Connection, mission_id: str) -> str | None:
-    """Return the status of a mission that ended with effects meant to stand; else None."""
-    with connection.explaining(mission_id):
-        mission = await connection.mission(mission_id)
-        if mission.typed_search_attributes.get(MODE) == SEARCHED_AS:
-            return f"was {OBSERVED}, and its effects stand"
-        if mission.status is WorkflowExecutionStatus.COMPLETED:
-            return "succeeded"
-        if mission.status is not WorkflowExecutionStatus.FAILED:
-            return None
-        failed_with = await failure_type(connection.temporal, mission)
-    is_incomplete = failed_with == names.MISSION_INCOMPLETE
-    return "did a part of what was asked for, which stands" if is_incomplete else None
-
-
 async def settled_report(connection: Connection, mission_id: str) -> RollbackReport:
-    """Return the report once everything was tried.
-
-    The report is polled, as a rollback with parked obligations stays open.
-    """
+    """Return the report once everything was tried, while parked obligations keep it open."""
     rollback_id = names.rollback_workflow_id(mission_id)
     known = 0
     while True:
@@ -167,25 +146,28 @@ async def settled_report(connection: Connection, mission_id: str) -> RollbackRep
 
 async def parked_rollbacks(connection: Connection) -> list[ParkedRollback]:
     """Return every open rollback with parked obligations, from its memo."""
+    found: list[ParkedRollback] = []
     query = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND ExecutionStatus = 'Running'"
     with connection.explaining():
-        found = [await _parked_in(one) async for one in connection.temporal.list_workflows(query)]
-    return [one for one in found if one is not None]
-
-
-async def _parked_in(rollback: WorkflowExecution) -> ParkedRollback | None:
-    try:
-        report = await rollback.memo_value(names.PARKED_MEMO, None, type_hint=RollbackReport)
-    except OrchestratorError as locked:  # a key that is unavailable here
-        return ParkedRollback(
-            mission_id=names.mission_of(rollback.id),
-            unread=str(locked),
-            task_queue=rollback.task_queue,
-            shown_status=rollback.typed_search_attributes.get(STATUS) or "",
-        )
-    if report is None or not (report.parked or report.blocked):
-        return None
-    return ParkedRollback(**dict(report), waiting=parked_of(report), task_queue=rollback.task_queue)
+        async for rollback in connection.temporal.list_workflows(query):
+            queue = rollback.task_queue
+            try:
+                report = await rollback.memo_value(
+                    names.PARKED_MEMO, None, type_hint=RollbackReport
+                )
+            except OrchestratorError as locked:  # a key that is unavailable here
+                unread = ParkedRollback(
+                    mission_id=names.mission_of(rollback.id),
+                    unread=str(locked),
+                    task_queue=queue,
+                    shown_status=rollback.typed_search_attributes.get(STATUS) or "",
+                )
+                found.append(unread)
+                continue
+            if report is not None and (report.parked or report.blocked):
+                waiting = parked_of(report)
+                found.append(ParkedRollback(**dict(report), waiting=waiting, task_queue=queue))
+    return found
 
 
 async def resolve_parked(connection: Connection, decision: ResolveInput) -> RollbackReport:

@@ -1,11 +1,11 @@
 """Results of missions and rollbacks, read from close events or by replaying histories."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC
+from operator import methodcaller
 from typing import Any, Final, TypeVar
 
-from temporalio.api.common.v1 import Payload
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import (
     WorkflowExecutionDescription,
@@ -39,11 +39,6 @@ async def read_mission(
 ) -> MissionResult:
     """Return the current result document, with the effects of the mission's rollback.
 
-    Args:
-        connection: the connection.
-        mission_id: the mission.
-        mission: its description, if the caller has it.
-
     Raises:
         MissionNotFound: there is no such mission.
         EventsUnreadable: this release cannot replay its history.
@@ -55,32 +50,17 @@ async def read_mission(
     return result if report is None else after_rollback(result, report)
 
 
-async def standing(connection: Connection, result: MissionResult) -> MissionResult:
-    """Return a mission's own result with the effects of its rollback, if there is one."""
-    report = await find_report(connection, result.mission_id)
-    return result if report is None else after_rollback(result, report)
-
-
 async def read_accepted(connection: Connection, mission_id: str) -> AcceptedMission:
-    """Return the plan that a mission has accepted, or the reason for its refusal.
-
-    Raises:
-        MissionNotFound: there is no such mission, or it has not planned yet.
-        EventsUnreadable: this release cannot replay its history.
-    """
+    """Return the plan that a mission has accepted, or the reason for its refusal."""
     mission = await connection.mission(mission_id)
-    accepted = await _replayed(connection, mission, _accepted)
+    accepted = await _replayed(connection, mission, "accepted")
     if not isinstance(accepted, AcceptedMission):
         raise UsageError(f"mission {mission_id} has not been planned yet")
     return accepted
 
 
 async def find_report(connection: Connection, mission_id: str) -> RollbackReport | None:
-    """Return the state of the mission's rollback; None when it has no rollback of its own.
-
-    Raises:
-        EventsUnreadable: this release cannot replay its history.
-    """
+    """Return the state of the mission's rollback; None when it has no rollback of its own."""
     with connection.explaining(mission_id):
         rollback = await begun_rollback(connection.temporal, mission_id)
     if rollback is None:
@@ -89,16 +69,12 @@ async def find_report(connection: Connection, mission_id: str) -> RollbackReport
         report = await _closed_with(connection, rollback, RollbackReport)
         if report is not None:
             return report
-    report = await _replayed(connection, rollback, _report)
+    report = await _replayed(connection, rollback, "report")
     return report or RollbackReport(mission_id=mission_id)
 
 
 async def read_report(connection: Connection, mission_id: str) -> RollbackReport:
-    """Return the state of a mission's rollback.
-
-    Raises:
-        UsageError: nothing of the mission was rolled back, or there is no such mission.
-    """
+    """Return the state of a mission's rollback; refuse a mission without one."""
     report = await find_report(connection, mission_id)
     if report is None:
         raise UsageError(
@@ -136,11 +112,15 @@ async def _own_result(
         if closed is not None:
             return closed
     try:
-        result = await _replayed(connection, mission, _result)
+        result = await _replayed(connection, mission, "result")
     except EventsUnreadable as unreadable:
         if mission.status not in STOPPED:
             raise
-        return await _by_its_ledger(connection, mission, unreadable)
+        with connection.explaining(mission.id):
+            ledger = (await read_ledger(connection.temporal, mission.id)).ledger
+        result = (await _not_begun(connection, mission)).on(ledger, MissionStatus.TERMINATED)
+        error = f"{STOPPED_OUTSIDE}; only its ledger can be read: {unreadable.reason}"
+        return result.model_copy(update={"error": error})
     if result is None:
         result = await _not_begun(connection, mission)
     if mission.status in STOPPED and result.finished_at is None:
@@ -150,28 +130,16 @@ async def _own_result(
 
 
 async def _replayed(
-    connection: Connection, found: WorkflowExecutionDescription, read: Callable[[Any], Any]
+    connection: Connection, found: WorkflowExecutionDescription, method: str
 ) -> Any | None:
-    """Return the last state of a run; None before its first task has completed."""
+    """Return what a method of the workflow returns now; None before its first task is completed."""
 
     async def replayed() -> Any | None:
         events = await history_of(connection, found)
-        return await connection.replays.last_state(found.id, events, read)
+        return await connection.replays.last_state(found.id, events, methodcaller(method))
 
-    key = (found.run_id, found.history_length, read)
+    key = (found.run_id, found.history_length, method)
     return await connection.replays.once(key, replayed)
-
-
-def _result(mission: Any) -> Any:
-    return mission.result()
-
-
-def _report(rollback: Any) -> Any:
-    return rollback.report()
-
-
-def _accepted(mission: Any) -> Any:
-    return mission.accepted()
 
 
 async def _not_begun(
@@ -190,17 +158,6 @@ async def _not_begun(
     )
 
 
-async def _by_its_ledger(
-    connection: Connection, mission: WorkflowExecutionDescription, unreadable: EventsUnreadable
-) -> MissionResult:
-    """Return a stopped mission's ledger, for a history that this release cannot replay."""
-    with connection.explaining(mission.id):
-        ledger = (await read_ledger(connection.temporal, mission.id)).ledger
-    result = (await _not_begun(connection, mission)).on(ledger, MissionStatus.TERMINATED)
-    error = f"{STOPPED_OUTSIDE}; only its ledger can be read: {unreadable.reason}"
-    return result.model_copy(update={"error": error})
-
-
 async def _closed_with(
     connection: Connection, found: WorkflowExecutionDescription, kind: type[R]
 ) -> R | None:
@@ -209,21 +166,17 @@ async def _closed_with(
     close = WorkflowHistoryEventFilterType.CLOSE_EVENT
     with connection.explaining(names.mission_of(found.id)):
         async for event in handle.fetch_history_events(event_filter_type=close):
-            payloads = _document_in(event)
+            completed = event.workflow_execution_completed_event_attributes.result.payloads
+            cancelled = event.workflow_execution_canceled_event_attributes.details.payloads
+            payloads = [*completed, *cancelled]
+            failure = event.workflow_execution_failed_event_attributes.failure
+            while failure.HasField("cause"):
+                failure = failure.cause
+            carried = failure.application_failure_info
+            if carried.type in (names.MISSION_FAILED, names.MISSION_INCOMPLETE):
+                payloads = list(carried.details.payloads)
             if not payloads:
                 return None
             (document,) = await connection.temporal.data_converter.decode(payloads[:1], [kind])
             return document if isinstance(document, kind) else None
     return None
-
-
-def _document_in(event: HistoryEvent) -> list[Payload]:
-    """Return the payload of a result, or of the details of the failure that carries it."""
-    completed = event.workflow_execution_completed_event_attributes.result.payloads
-    failure = event.workflow_execution_failed_event_attributes.failure
-    while failure.HasField("cause"):
-        failure = failure.cause
-    if failure.application_failure_info.type in (names.MISSION_FAILED, names.MISSION_INCOMPLETE):
-        return list(failure.application_failure_info.details.payloads)
-    cancelled = event.workflow_execution_canceled_event_attributes.details.payloads
-    return [*completed, *cancelled]

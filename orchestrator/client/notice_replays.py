@@ -78,10 +78,25 @@ async def replay(connection: Connection, notice_ids: Sequence[str]) -> Replayed:
 
     A notice is read from the workflow that delivered it, for as long as the server keeps that.
     """
+    temporal = connection.temporal
     started: list[str] = []
     gone: list[str] = []
     for notice_id in notice_ids:
-        deliveries = await _deliveries_of(connection, notice_id)
+        if not notice_id.startswith("msg_"):
+            raise UsageError(
+                f"{notice_id!r} is no id of a notice; see: orchestrator confirm notices"
+            )
+        prefix = f"{names.notices_workflow_id(connection.task_queue)}:{notice_id}:"
+        query = (
+            f"WorkflowType = '{names.NOTICE_WORKFLOW}' AND WorkflowId STARTS_WITH {quoted(prefix)}"
+        )
+        deliveries: list[Delivery] = []  # one for each route
+        with connection.explaining():
+            async for run in temporal.list_workflows(query):
+                if ":replay-" not in run.id:
+                    handle = temporal.get_workflow_handle(run.id, run_id=run.run_id)
+                    with suppress(LookupError):
+                        deliveries.append(await started_with(temporal, handle, Delivery))
         for one in deliveries:
             await _start(connection, one.model_copy(update={"again": True}))
         (started if deliveries else gone).append(notice_id)
@@ -123,20 +138,3 @@ async def _start(connection: Connection, delivery: Delivery) -> str:
             static_summary=markdown_summary(f"{notice.event} {notice.wait_id}"),
         )
     return workflow_id
-
-
-async def _deliveries_of(connection: Connection, notice_id: str) -> list[Delivery]:
-    """Return a notice's deliveries, one for each route, from the workflows that made them."""
-    if not notice_id.startswith("msg_"):
-        raise UsageError(f"{notice_id!r} is no id of a notice; see: orchestrator confirm notices")
-    prefix = f"{names.notices_workflow_id(connection.task_queue)}:{notice_id}:"
-    query = f"WorkflowType = '{names.NOTICE_WORKFLOW}' AND WorkflowId STARTS_WITH {quoted(prefix)}"
-    temporal, found = connection.temporal, []
-    with connection.explaining():
-        async for one in temporal.list_workflows(query):
-            if ":replay-" in one.id:
-                continue
-            handle = temporal.get_workflow_handle(one.id, run_id=one.run_id)
-            with suppress(LookupError):
-                found.append(await started_with(temporal, handle, Delivery))
-    return found

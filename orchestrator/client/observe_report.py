@@ -5,7 +5,7 @@ Nothing is asked, called or changed: cards and ledgers are derived from what was
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +13,6 @@ from typing import Final, Literal
 
 from pydantic import Field
 from temporalio.api.enums.v1 import EventType
-from temporalio.api.failure.v1 import Failure
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.activities.authority import governed
@@ -118,56 +117,36 @@ class ObservedCalls:
 async def observe_report(
     connection: Connection, settings: Settings, *, since: datetime
 ) -> ObserveReport:
-    """Read the observed workflows that began since a time, the newest first.
-
-    Args:
-        connection: to the server.
-        settings: name the documents, the store of earlier ones, and the operator's policy.
-        since: the earliest start.
-    """
+    """Read the observed workflows that began since a time, the newest first."""
     runs: list[ObservedCalls] = []
     unread: list[str] = []
-    found = 0
+    query = f"{names.MODE_ATTRIBUTE} = 'observed' AND StartTime >= '{since.isoformat()}'"
     with connection.explaining():
-        async for page in _pages(connection.temporal, since):
-            found += len(page)
+        listed = connection.temporal.list_workflows(query, limit=_MOST_RUNS + 1)
+        found = [one async for one in listed]
+        for first in range(0, len(found), _AT_ONCE):
+            page = found[first : first + _AT_ONCE]
             read = await asyncio.gather(*(_read(connection.temporal, one) for one in page))
             for of_workflow, why in read:
                 runs += of_workflow
                 unread += [why] if why else []
-    if found > _MOST_RUNS:
+    if len(found) > _MOST_RUNS:
         unread.append(f"only the newest {_MOST_RUNS:,} workflows were read: ask for a shorter time")
     digests = {wanted.catalog_digest for run in runs for wanted, *_ in run.calls.values()}
-    catalogs = await asyncio.to_thread(_catalogs, settings, digests)
+
+    def read_catalogs() -> dict[str, Catalog]:
+        """By digest, from the store where the documents have changed; '' is any other."""
+        present = Catalog.load(*settings.specs, overlays=settings.overlays)
+        known = {"": present, present.digest: present}
+        with suppress(OrchestratorError, OSError), store_of(settings) as store:
+            for digest in digests - set(known):
+                with suppress(OrchestratorError):
+                    known[digest] = store.catalogs.get(digest)
+        return known
+
+    catalogs = await asyncio.to_thread(read_catalogs)
     policy = load_policy(settings.mission_policy) or MissionPolicy()
     return report_of(runs, catalogs, since=since, policy=policy, unread=unread)
-
-
-def _catalogs(settings: Settings, digests: Collection[str]) -> dict[str, Catalog]:
-    """Return catalogs by digest, from the store where the documents have changed; '' is any other.
-
-    Raises:
-        DocumentInvalid, DocumentUnreadable: a document of the settings is at fault.
-    """
-    present = Catalog.load(*settings.specs, overlays=settings.overlays)
-    found = {"": present, present.digest: present}
-    with suppress(OrchestratorError, OSError), store_of(settings) as store:
-        for digest in set(digests) - set(found):
-            with suppress(OrchestratorError):
-                found[digest] = store.catalogs.get(digest)
-    return found
-
-
-async def _pages(client: Client, since: datetime) -> AsyncIterator[list[WorkflowExecution]]:
-    query = f"{names.MODE_ATTRIBUTE} = 'observed' AND StartTime >= '{since.isoformat()}'"
-    page: list[WorkflowExecution] = []
-    async for one in client.list_workflows(query, limit=_MOST_RUNS + 1):
-        page.append(one)
-        if len(page) == _AT_ONCE:
-            yield page
-            page = []
-    if page:
-        yield page
 
 
 async def _read(client: Client, workflow: WorkflowExecution) -> tuple[list[ObservedCalls], str]:
@@ -202,18 +181,16 @@ async def _read(client: Client, workflow: WorkflowExecution) -> tuple[list[Obser
                         made = await raw_history.decoded(client, payloads, ObservedCall)
                         run.answer(scheduled_id, made or _NO_ANSWER)
             elif (failed := raw_history.failure_of(event)) is not None:
+                scheduled_id, failure = failed
+                refused = _NO_ANSWER
+                if failure.HasField("application_failure_info"):
+                    outcome = ToolOutcome(kind="rejected", reason=failure.message)
+                    refused = ObservedCall(outcome=outcome)
                 for run in runs.values():
-                    run.answer(failed[0], _failed(failed[1]))
+                    run.answer(scheduled_id, refused)
     except (OrchestratorError, ValueError) as error:
         why = f"{workflow.id}: {error}"
     return list(runs.values()), why
-
-
-def _failed(failure: Failure) -> ObservedCall:
-    """Return a call that its worker refused, or of which it said nothing."""
-    if not failure.HasField("application_failure_info"):
-        return _NO_ANSWER
-    return ObservedCall(outcome=ToolOutcome(kind="rejected", reason=failure.message))
 
 
 def report_of(
@@ -259,7 +236,11 @@ def report_of(
     for review in reviews.values():
         caught += review.ended()
         asks += review.asks
-    caught += _twice(effects)
+    for (tool, _), same in effects.items():
+        (_, first), *again = same.values()
+        for run, effect in again:
+            text = f"{tool} had been sent with the same arguments, as {first.obligation_id}"
+            caught.append(_caught("twice", run, text, call_id=effect.obligation_id))
     if len(caught) > _MOST_FINDINGS or len(asks) > _MOST_FINDINGS:
         others.add(f"only the first {_MOST_FINDINGS:,} findings of each list are shown")
     return ObserveReport(
@@ -267,22 +248,11 @@ def report_of(
         workflows=len({(run.workflow.id, run.workflow.run_id) for run in runs}),
         calls=calls,
         consequences=consequences,
-        charged=Spend.total(review.charged for review in reviews.values()),
+        charged=Spend.total(review.ledger.spent for review in reviews.values()),
         caught=tuple(caught[:_MOST_FINDINGS]),
         asks=tuple(asks[:_MOST_FINDINGS]),
         unread=(*unread, *sorted(others)),
     )
-
-
-def _twice(
-    effects: Mapping[tuple[str, str], Mapping[tuple[str, str], tuple[ObservedCalls, Obligation]]],
-) -> Iterator[Caught]:
-    for (tool, _), same in effects.items():
-        stand = list(same.values())
-        first = stand[0][1].obligation_id
-        for run, made in stand[1:]:
-            text = f"{tool} had been sent with the same arguments, as {first}"
-            yield _caught("twice", run, text, call_id=made.obligation_id)
 
 
 class _Review:
@@ -294,33 +264,15 @@ class _Review:
         self._rules = run.terms.policy.spending.combined_with(policy.spending)
         self._seen: list[Observation] = []
         self._caught: list[Caught] = []
-        self._ledger = Ledger()
+        self.ledger = Ledger()
         self.asks: list[WouldAsk] = []
         self.meaning = ""
         """Of the last call."""
 
-    @property
-    def charged(self) -> Spend:
-        """The money that its effects cost."""
-        return self._ledger.spent
-
-    def add(
-        self,
-        wanted: ObserveInput,
-        at: datetime,
-        made: ObservedCall,
-        catalog: Catalog,
-    ) -> None:
+    def add(self, wanted: ObserveInput, at: datetime, made: ObservedCall, catalog: Catalog) -> None:
         """Examine the next call."""
         prepared = self._prepared(wanted, at, catalog)
         self.meaning = prepared.meaning or str(sorted(wanted.arguments.items(), key=str))
-        is_effect = catalog.tool(wanted.tool).is_side_effect
-        self._compare(wanted, made, prepared, is_effect=is_effect)
-        self._enter(wanted, at, made, prepared)
-
-    def _compare(
-        self, wanted: ObserveInput, made: ObservedCall, prepared: PreparedCall, *, is_effect: bool
-    ) -> None:
         if prepared.problems:
             self._note("refused", f"{wanted.tool}: {'; '.join(prepared.problems)}", wanted)
         if prepared.card is not None:
@@ -328,43 +280,40 @@ class _Review:
             workflow = self.run.workflow.id
             self.asks.append(WouldAsk(workflow_id=workflow, card=prepared.card, standing=standing))
         price = prepared.price if prepared.spends else None
-        full = over_budget_with_fee(self.run.terms.budget, self._ledger.spent, price, prepared.fee)
+        full = over_budget_with_fee(self.run.terms.budget, self.ledger.spent, price, prepared.fee)
         if full is not None:
             self._note("over_budget", f"{wanted.tool}: {full}", wanted)
-        effect = made.obligation
-        if effect is not None and effect.cancel_tool is None and made.outcome.kind != "rejected":
+        effect, outcome = made.obligation, made.outcome
+        if effect is not None and effect.cancel_tool is None and outcome.kind != "rejected":
             self._note("no_cancel", f"{wanted.tool} cannot be cancelled by any tool", wanted)
-        if made.outcome.kind == "unknown" and is_effect:
-            self._note("unknown", f"{wanted.tool}: {made.outcome.why}", wanted)
-
-    def _enter(
-        self, wanted: ObserveInput, at: datetime, made: ObservedCall, prepared: PreparedCall
-    ) -> None:
+        if outcome.kind == "unknown" and catalog.tool(wanted.tool).is_side_effect:
+            self._note("unknown", f"{wanted.tool}: {outcome.why}", wanted)
         self._seen.append(
             Observation(
                 step=len(self._seen) + 1,
                 tool=wanted.tool,
                 arguments=wanted.arguments,
-                outcome=made.outcome.kind,
-                side_effect=made.obligation is not None,
-                body=made.outcome.body,
-                price=made.outcome.price,
-                at=made.outcome.answered_at,
+                outcome=outcome.kind,
+                side_effect=effect is not None,
+                body=outcome.body,
+                price=outcome.price,
+                at=outcome.answered_at,
             )
         )
-        if made.obligation is None:
-            self._ledger = made.entered(self._ledger, at=at)
+        if effect is None:
+            self.ledger = made.entered(self.ledger, at=at)
             return
         approved = prepared.limit.approved if prepared.limit is not None else None
-        expected = made.obligation.model_copy(update={"approved_price": approved})
-        ledger = self._ledger.sending(expected, None)
-        self._ledger = ledger.answered(
-            expected, None, made.outcome, at=made.outcome.answered_at or at, limit=prepared.limit
+        expected = effect.model_copy(update={"approved_price": approved})
+        ledger = self.ledger.sending(expected, None)
+        self.ledger = ledger.answered(
+            expected, None, outcome, at=outcome.answered_at or at, limit=prepared.limit
         )
-        charge = self._ledger.obligation(expected.obligation_id).overcharge
+        charge = self.ledger.obligation(expected.obligation_id).overcharge
         if charge is not None:
-            text = f"{wanted.tool}: {charge.charged} for {charge.approved}"
-            self._note("overcharged", text, wanted)
+            self._note(
+                "overcharged", f"{wanted.tool}: {charge.charged} for {charge.approved}", wanted
+            )
 
     def _prepared(self, wanted: ObserveInput, at: datetime, catalog: Catalog) -> PreparedCall:
         """Return the call as a guard would have prepared it, or the reasons against it."""
@@ -387,8 +336,8 @@ class _Review:
             orders=order,
             covered=order,
             budget=terms.budget,
-            budget_left=None if terms.budget is None else left_of(terms.budget, self.charged),
-            spent=self.charged,
+            budget_left=None if terms.budget is None else left_of(terms.budget, self.ledger.spent),
+            spent=self.ledger.spent,
         )
         with suppress(OrchestratorError):
             prepared = governed(
@@ -400,8 +349,8 @@ class _Review:
     def ended(self) -> Iterator[Caught]:
         """Yield the findings, with the rollback that a failure would have caused."""
         yield from self._caught
-        terms, live = self.run.terms, self._ledger.compensation_order()
-        over = overspent(terms.budget, self.charged)
+        terms, live = self.run.terms, self.ledger.compensation_order()
+        over = overspent(terms.budget, self.ledger.spent)
         if over and not any(one.kind == "over_budget" for one in self._caught):
             yield _caught("over_budget", self.run, f"it {over}")
         why = terms.failed

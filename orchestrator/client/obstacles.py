@@ -13,7 +13,7 @@ from temporalio.api.enums.v1 import (
     WorkflowTaskFailedCause,
 )
 from temporalio.api.failure.v1 import Failure
-from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue, TaskQueueVersioningInfo
+from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import WorkflowExecutionVersioningInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
@@ -35,10 +35,9 @@ _ATTEMPTS: Final = 2
 _LOOKED_THROUGH: Final = 20
 """Number of last events to search: only newly arrived events follow the failure."""
 _LONGEST: Final = 300
+_VERSIONED: Final = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 _CAUSE: Final = "WORKFLOW_TASK_FAILED_CAUSE_"
-_REMEDIES: Final = {
-    PayloadLocked.__name__: "Give its workers that key, and it goes on by itself",
-}
+_REMEDIES: Final = {PayloadLocked.__name__: "Give its workers that key, and it goes on by itself"}
 """The needs of the workers, by failure type; newer worker code would not fix these failures."""
 _UNREAD: Final = "Ask again with that key to know why it cannot go on"
 
@@ -52,13 +51,8 @@ async def absence(
 ) -> NoWorker | None:
     """Return why nobody would take tasks of a queue; None when a worker polls it.
 
-    A worker that has just died still counts for a while.
-
-    Args:
-        temporal: the server.
-        task_queue: the name of the queue.
-        pinned_to: the build that the workflow stays with; None: the current one.
-        kind: workflow or activity tasks.
+    A worker that has just died still counts for a while. A workflow that stays with a build is
+    `pinned_to` it; others take the current one.
     """
     answer = await temporal.workflow_service.describe_task_queue(
         DescribeTaskQueueRequest(
@@ -68,34 +62,20 @@ async def absence(
         )
     )
     now = datetime.now(UTC)
-    polling = {
-        _version_of(one)
-        for one in answer.pollers
-        if now - one.last_access_time.ToDatetime(tzinfo=UTC) < _POLLER_GONE
-    }
-    wanted: set[Version | None] = {pinned_to} if pinned_to else _routed_to(answer.versioning_info)
-    return None if polling & wanted else _absence(task_queue, wanted, polling, pinned_to)
-
-
-def _version_of(poller: PollerInfo) -> Version | None:
-    options = poller.deployment_options
-    versioned = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
-    is_versioned = options.worker_versioning_mode == versioned
-    return (options.deployment_name, options.build_id) if is_versioned else None
-
-
-def _routed_to(info: TaskQueueVersioningInfo) -> set[Version | None]:
-    """Return the builds to which a new workflow may go; None stands for unversioned workers."""
-    ramping = named_version(info.ramping_deployment_version)
-    return {named_version(info.current_deployment_version), *([ramping] if ramping else [])}
-
-
-def _absence(
-    task_queue: str,
-    wanted: set[Version | None],
-    polling: set[Version | None],
-    pinned_to: Version | None,
-) -> NoWorker:
+    polling: set[Version | None] = set()
+    """None stands for unversioned workers."""
+    for one in answer.pollers:
+        if now - one.last_access_time.ToDatetime(tzinfo=UTC) < _POLLER_GONE:
+            options = one.deployment_options
+            is_versioned = options.worker_versioning_mode == _VERSIONED
+            polling.add((options.deployment_name, options.build_id) if is_versioned else None)
+    wanted = {pinned_to}
+    if pinned_to is None:
+        routed = answer.versioning_info
+        ramping = named_version(routed.ramping_deployment_version)
+        wanted = {named_version(routed.current_deployment_version), *([ramping] if ramping else [])}
+    if polling & wanted:
+        return None
     builds = sorted(filter(None, polling))
     if wanted == {None} and builds:
         deployment, build = builds[-1]
@@ -151,11 +131,30 @@ async def stuck(client: Client, found: WorkflowExecutionDescription) -> ServiceU
     attempts = found.raw_description.pending_workflow_task.attempt
     if attempts <= _ATTEMPTS:
         return None
-    failed = await _last_failure(client, found)
-    if failed is None:
-        return None
-    reason, known_remedy = failed
-    remedy = known_remedy or (
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=WorkflowExecution(workflow_id=found.id, run_id=found.run_id),
+            maximum_page_size=_LOOKED_THROUGH,
+        )
+    )
+    ends = (EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+    last = next((one for one in answer.history.events if one.event_type in ends), None)
+    if last is None or last.event_type != EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+        return None  # it only timed out
+    failed = last.workflow_task_failed_event_attributes
+    cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
+    read = Failure()
+    read.CopyFrom(failed.failure)  # decoding changes the failure
+    try:
+        error = await client.data_converter.decode_failure(read)
+        said = error.message if isinstance(error, FailureError) else str(error)
+        remedy = _REMEDIES.get(failed.failure.application_failure_info.type, "")
+    except PayloadLocked as locked:
+        said, remedy = f"its words cannot be read: {locked}", _UNREAD
+    words = " ".join(said.split())[:_LONGEST]
+    reason = ": ".join(filter(None, (cause.lower().replace("_", " "), words)))
+    remedy = remedy or (
         "Run its workers with code that can take it, and it goes on by itself; or stop it with: "
         f"{command_lines.terminate(found.id)}; its mission or the next sweep then rolls back what "
         "was done"
@@ -165,44 +164,6 @@ async def stuck(client: Client, found: WorkflowExecutionDescription) -> ServiceU
         f"{remedy}",
         code="WorkflowStuck",
     )
-
-
-async def _last_failure(
-    client: Client, found: WorkflowExecutionDescription
-) -> tuple[str, str] | None:
-    """Return cause and message of the last failed task, and its remedy where one is known.
-
-    Returns None when the task only timed out.
-    """
-    answer = await client.workflow_service.get_workflow_execution_history_reverse(
-        GetWorkflowExecutionHistoryReverseRequest(
-            namespace=client.namespace,
-            execution=WorkflowExecution(workflow_id=found.id, run_id=found.run_id),
-            maximum_page_size=_LOOKED_THROUGH,
-        )
-    )
-    for event in answer.history.events:
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-            failed = event.workflow_task_failed_event_attributes
-            cause = WorkflowTaskFailedCause.Name(failed.cause).removeprefix(_CAUSE)
-            said, remedy = await _message_of(client, failed.failure)
-            words = " ".join(said.split())[:_LONGEST]
-            return ": ".join(filter(None, (cause.lower().replace("_", " "), words))), remedy
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-            return None
-    return None
-
-
-async def _message_of(client: Client, failure: Failure) -> tuple[str, str]:
-    """Return the message of a failure, if it can be decoded here, and the remedy."""
-    read = Failure()
-    read.CopyFrom(failure)  # decoding changes the failure
-    try:
-        error = await client.data_converter.decode_failure(read)
-    except PayloadLocked as locked:
-        return f"its words cannot be read: {locked}", _UNREAD
-    said = error.message if isinstance(error, FailureError) else str(error)
-    return said, _REMEDIES.get(failure.application_failure_info.type, "")
 
 
 def pinned_version(info: WorkflowExecutionVersioningInfo) -> Version | None:

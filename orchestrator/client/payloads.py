@@ -9,11 +9,7 @@ from orchestrator.settings import Settings
 
 
 def converter_of(settings: Settings) -> DataConverter:
-    """Return the data converter of a client or a worker with these settings.
-
-    Raises:
-        UsageError: as PayloadKeysInvalid: the keys are malformed.
-    """
+    """Return the data converter of a client or a worker with these settings."""
     return mission_converter(payload_keys_of(settings))
 
 

@@ -90,15 +90,8 @@ async def remove_expired(
     """Remove the personal values of missions that have been over for longer than `retention`.
 
     A value of the vault owner is removed that long after another replaced it, unless a mission or a
-    saga from before that, or its rollback, is still open.
-
-    Args:
-        client: of the server.
-        vault: with the values.
-        retention: how long they stay after the end.
-        now: the current time.
-        workflow_of: returns the workflow of a saga.
-        sagas: returns the workflows of unfinished sagas.
+    saga from before that, or its rollback, is still open; `sagas` returns the workflows of
+    unfinished sagas.
     """
     held = await asyncio.to_thread(vault.contents)
     kept = {
@@ -110,8 +103,19 @@ async def remove_expired(
         await asyncio.to_thread(vault.purge, *expired)
     superseded = 0
     if held.superseded():
-        workflows = await asyncio.to_thread(sagas)
-        until = min(now - retention, await _oldest_open(client, now, workflows))
+        # The oldest mission that is open or has an open rollback. Workflows with sagas count while
+        # a saga of theirs has made a call, or waits for a person.
+        kinds = f"'{names.MISSION_WORKFLOW}', '{names.ROLLBACK_WORKFLOW}'"
+        waits = f"{names.WAITING_FOR_ATTRIBUTE} IS NOT NULL"
+        query = f"(WorkflowType IN ({kinds}) OR {waits}) AND ExecutionStatus = 'Running'"
+        until = now - retention
+        for workflow_id in set(await asyncio.to_thread(sagas)):
+            saga = await described(client.get_workflow_handle(workflow_id))
+            if saga is not None and saga.status is WorkflowExecutionStatus.RUNNING:
+                until = min(until, saga.start_time)
+        async for one in client.list_workflows(query):
+            mission = await described(client.get_workflow_handle(names.mission_of(one.id)))
+            until = min(until, one.start_time, mission.start_time if mission else until)
         superseded = await asyncio.to_thread(vault.drop_superseded, until)
     return Removed(expired, superseded)
 
@@ -127,11 +131,7 @@ async def purge_mission(
 ) -> tuple[str, ...]:
     """Remove the personal values that a mission brought, and its observations, which may hold them.
 
-    Returns:
-        The names of the fields of which it brought values.
-
-    Raises:
-        UsageError: the values may still be needed, and `force` is False.
+    Return the names of the fields. See `MissionClient.purge_personal`.
     """
     end = await end_of(client, mission_id, await asyncio.to_thread(workflow_of, mission_id))
     if end.needed and not force:
@@ -193,25 +193,6 @@ async def end_of(client: Client, mission_id: str, workflow_id: str = "") -> Miss
     return MissionEnd(max((end for end in ends if end is not None), default=None))
 
 
-async def _oldest_open(client: Client, now: datetime, workflows: Iterable[str]) -> datetime:
-    """Return the start of the oldest mission that is open or has an open rollback; else now.
-
-    Workflows with sagas count while a saga of theirs has made a call, or waits for a person.
-    """
-    kinds = f"'{names.MISSION_WORKFLOW}', '{names.ROLLBACK_WORKFLOW}'"
-    waits = f"{names.WAITING_FOR_ATTRIBUTE} IS NOT NULL"
-    query = f"(WorkflowType IN ({kinds}) OR {waits}) AND ExecutionStatus = 'Running'"
-    oldest = now
-    for workflow_id in set(workflows):
-        found = await described(client.get_workflow_handle(workflow_id))
-        if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
-            oldest = min(oldest, found.start_time)
-    async for execution in client.list_workflows(query):
-        mission = await described(client.get_workflow_handle(names.mission_of(execution.id)))
-        oldest = min(oldest, execution.start_time, mission.start_time if mission else oldest)
-    return oldest
-
-
 # -- catalogs --------------------------------------------------------------------------------------
 
 
@@ -221,24 +202,16 @@ async def remove_catalogs(
     """Remove the catalogs with no mission on the server; return their digests."""
     removed = []
     for digest in await asyncio.to_thread(catalogs.unused_since, now - UNUSED_FOR):
-        if await _has_missions(client, catalogs, digest):
-            continue
-        remove = partial(catalogs.remove, digest, unless_used_since=now - UNUSED_FOR)
-        if await asyncio.to_thread(remove):
-            removed.append(digest)
+        # A mission that is over can still be rolled back while the server knows it.
+        while (oldest := await asyncio.to_thread(catalogs.oldest_mission_on, digest)) is not None:
+            mission_id, _ = oldest
+            if await described(client.get_workflow_handle(mission_id)) is not None:
+                break
+            if await begun_rollback(client, mission_id) is not None:
+                break
+            await asyncio.to_thread(catalogs.unpin, digest, mission_id)
+        else:
+            remove = partial(catalogs.remove, digest, unless_used_since=now - UNUSED_FOR)
+            if await asyncio.to_thread(remove):
+                removed.append(digest)
     return tuple(removed)
-
-
-async def _has_missions(client: Client, catalogs: "SqlCatalogs", digest: str) -> bool:
-    """Return True if the server knows a mission on a catalog; other catalogs are unpinned.
-
-    A mission that is over can still be rolled back while the server knows it.
-    """
-    while (oldest := await asyncio.to_thread(catalogs.oldest_mission_on, digest)) is not None:
-        mission_id, _ = oldest
-        if await described(client.get_workflow_handle(mission_id)) is not None:
-            return True
-        if await begun_rollback(client, mission_id) is not None:
-            return True
-        await asyncio.to_thread(catalogs.unpin, digest, mission_id)
-    return False

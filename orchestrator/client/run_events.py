@@ -1,4 +1,9 @@
-"""Derive events of one run from its history: of a mission, a rollback, or a workflow with sagas."""
+"""Derive events of one run from its history: of a mission, a rollback, or a workflow with sagas.
+
+The states of missions and rollbacks are replayed. Of any other workflow the waits of its sagas are
+read, without its code: its history records each change of the memo into which they are written, and
+the decisions and answers that it took.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,10 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.converter import DataConverter
 
 from orchestrator.client.history_replay import Replays, SeenState, task_ends
 from orchestrator.client.mission_state import STOPPED_OUTSIDE
-from orchestrator.client.saga_waits import saga_waits
+from orchestrator.confirmation.models import DecisionEnvelope, record_of
 from orchestrator.messages import names
 from orchestrator.messages.event_changes import (
     MissionState,
@@ -23,6 +29,7 @@ from orchestrator.messages.event_changes import (
     terminated,
 )
 from orchestrator.messages.events import Event, HistoryPlace
+from orchestrator.messages.leg import AnswerInput, LegWaiting
 
 CONTINUED: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
 _ENDS: Final = frozenset(
@@ -95,14 +102,9 @@ class RunEvents:
         *,
         history: History | None = None,
     ) -> None:
-        """Take the run.
+        """Take the run, and the position of the last event that was returned.
 
-        Args:
-            replays: reads states.
-            workflow_id: the id of the workflow.
-            kind: its workflow type.
-            after: the run, and the position of the last event that was returned.
-            history: returns the history of the run that this one continues, if it is retained.
+        `history` returns the history of the run that this one continues, if it is retained.
         """
         self._replays = replays
         self._history = history
@@ -121,19 +123,23 @@ class RunEvents:
 
     @property
     def last(self) -> Any:
-        """Return the last state; None before the first."""
+        """The last state; None before the first."""
         return self._before
 
     async def of(self, events: Sequence[HistoryEvent]) -> list[PlacedEvent]:
-        """Return the events of this history that were not returned before.
-
-        Raises:
-            EventsUnreadable: this release's code cannot replay the history.
-        """
+        """Return the events of this history that were not returned before."""
         found: list[PlacedEvent] = []
-        reset = reset_in(events)
+        # The last event by which the run continues from the middle of another one.
+        reset = next((one for one in reversed(events) if _is_reset(one)), None)
         if not self._is_begun:
-            self._before = await self._state_before(events)
+            if (before := _continued(events)) and self._history is not None:
+                earlier = await self._history(before)
+                if self._kind.read is not None:
+                    self._before = await self._replays.last_state(
+                        self.workflow_id, earlier, self._kind.read
+                    )
+                elif states := await self._states(earlier):
+                    self._before = states[-1].state
             self._is_begun = True
         if any(task > self._task for task in task_ends(events)):
             for task, at, now in await self._states(events, after=self._task):
@@ -144,23 +150,16 @@ class RunEvents:
                     self._before = now
                     continue
                 found += self._reopened(reset)
-                changes = self._kind.changes(self._before, now, self._at(at))
-                found += self._new(task, at, changes)
+                found += self._new(task, at, self._kind.changes(self._before, now, self._at(at)))
                 self._before = now
             self._task = max(self._task, *task_ends(events))
         found += self._reopened(reset)
-        return [*found, *self._end(events)]
-
-    async def _state_before(self, events: Sequence[HistoryEvent]) -> Any:
-        """Return the last state of the run that this one continues; None without one."""
-        before = _continued(events)
-        if not before or self._history is None:
-            return None
-        events = await self._history(before)
-        if self._kind.read is not None:
-            return await self._replays.last_state(self.workflow_id, events, self._kind.read)
-        states = await self._states(events)
-        return states[-1].state if states else None
+        last = end_of(events)
+        if last is not None and last.event_type != CONTINUED:
+            at = last.event_time.ToDatetime(tzinfo=UTC)
+            stopped = self._kind.stopped(self._before, self._at(at))  # from outside
+            found += self._new(last.event_id, at, stopped)
+        return found
 
     async def _states(self, events: Sequence[HistoryEvent], *, after: int = 0) -> list[SeenState]:
         if self._kind.read is None:
@@ -173,53 +172,32 @@ class RunEvents:
         return Where(mission_id=self._mission_id, leg_id="", at=moment)
 
     def _new(self, task: int, at: datetime, changes: Iterator[Event]) -> Iterator[PlacedEvent]:
-        numbered = (self._numbered(task, at, event) for event in changes)
-        return (one for one in numbered if one is not None)
-
-    def _numbered(self, task: int, at: datetime, event: Event) -> PlacedEvent | None:
-        """Return an event with its position; None if it was returned before."""
-        if task != self._counted:
-            self._counted, self._count = task, 0
-        self._count += 1
-        place = HistoryPlace(self._given.run_id, task, self._count)
-        if (task, self._count) <= (self._given.task, self._given.number):
-            return None
-        self._given = place
-        return PlacedEvent(at, self.workflow_id, place, event)
+        """Yield the events that were not returned before, with their positions."""
+        for event in changes:
+            if task != self._counted:
+                self._counted, self._count = task, 0
+            self._count += 1
+            if (task, self._count) > (self._given.task, self._given.number):
+                self._given = HistoryPlace(self._given.run_id, task, self._count)
+                yield PlacedEvent(at, self.workflow_id, self._given, event)
 
     def _reopened(self, reset: HistoryEvent | None) -> Iterator[PlacedEvent]:
         """Yield the waits that a reset has reopened, because their ends were already returned."""
-        before = self._before
         if reset is None or self._is_reopened:
-            return iter(())
+            return
         self._is_reopened = True
-        closed = None if before is None else self._kind.closed(before)
-        if closed is None:
-            return iter(())
-        at = reset.event_time.ToDatetime(tzinfo=UTC)
-        return self._new(reset.event_id, at, self._kind.changes(closed, before, self._at(at)))
-
-    def _end(self, events: Sequence[HistoryEvent]) -> Iterator[PlacedEvent]:
-        """Return the events of a run that was stopped from outside."""
-        last = end_of(events)
-        if last is None or last.event_type == CONTINUED:
-            return iter(())
-        at = last.event_time.ToDatetime(tzinfo=UTC)
-        return self._new(last.event_id, at, self._kind.stopped(self._before, self._at(at)))
+        closed = None if self._before is None else self._kind.closed(self._before)
+        if closed is not None:
+            at = reset.event_time.ToDatetime(tzinfo=UTC)
+            changes = self._kind.changes(closed, self._before, self._at(at))
+            yield from self._new(reset.event_id, at, changes)
 
 
 def _continued(events: Sequence[HistoryEvent]) -> str:
     return events[0].workflow_execution_started_event_attributes.continued_execution_run_id
 
 
-def reset_in(events: Sequence[HistoryEvent]) -> HistoryEvent | None:
-    """Return the last event by which a run continues from the middle of another one."""
-    return next((event for event in reversed(events) if _is_reset(event)), None)
-
-
 def _is_reset(event: HistoryEvent) -> bool:
-    if event.event_type != EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-        return False
     cause = event.workflow_task_failed_event_attributes.cause
     return cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 
@@ -227,3 +205,68 @@ def _is_reset(event: HistoryEvent) -> bool:
 def end_of(events: Sequence[HistoryEvent]) -> HistoryEvent | None:
     """Return the event that closed the run; None while it runs."""
     return events[-1] if events and events[-1].event_type in _ENDS else None
+
+
+_STARTED = EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED
+
+
+async def saga_waits(
+    converter: DataConverter, events: Sequence[HistoryEvent], *, after: int = 0
+) -> list[SeenState]:
+    """Return the waits after each task that changed them, without equal neighbours.
+
+    `events` are those of one run, from the first; states are wanted `after` a task.
+    """
+    ends = {place: task for task, place in task_ends(events).items()}
+    started = {one.event_id: one.event_time for one in events if one.event_type == _STARTED}
+    accepted: dict[int, dict[str, Any]] = {}
+    """Decisions and answers that were accepted and may still be refused, by their events."""
+    found: list[SeenState] = []
+    state = SagaWaits()
+    for place, event in enumerate(events, 1):
+        if event.HasField("workflow_execution_update_accepted_event_attributes"):
+            accepted[event.event_id] = await _accepted(converter, event, state)
+        elif event.HasField("workflow_execution_update_completed_event_attributes"):
+            completed = event.workflow_execution_update_completed_event_attributes
+            taken = accepted.pop(completed.accepted_event_id, {})
+            if completed.outcome.HasField("success"):
+                state = state.model_copy(update=taken)
+        else:
+            # The waits that an event has written into the memo.
+            begun = event.workflow_execution_started_event_attributes.memo
+            changed = event.workflow_properties_modified_event_attributes.upserted_memo
+            memo = {**begun.fields, **changed.fields}
+            fields = {key: one for key, one in memo.items() if key.startswith(names.WAITS_MEMO)}
+            if fields:
+                kinds: list[type] = [LegWaiting] * len(fields)
+                written = await converter.decode(list(fields.values()), kinds)
+                waits = dict(state.waits)
+                for key, one in zip(fields, written, strict=True):
+                    waits.pop(name := key.removeprefix(names.WAITS_MEMO), None)
+                    if isinstance(one, LegWaiting):
+                        waits[name] = one
+                state = state.model_copy(update={"waits": waits})
+        task = ends.get(place)
+        if task is not None and not (found and found[-1].state == state):
+            found.append(SeenState(task, started[task].ToDatetime(tzinfo=UTC), state))
+    return [one for one in found if one.task > after]
+
+
+async def _accepted(
+    converter: DataConverter, event: HistoryEvent, state: SagaWaits
+) -> dict[str, Any]:
+    """Return what an accepted decision or answer changes, if it is not refused."""
+    update = event.workflow_execution_update_accepted_event_attributes.accepted_request.input
+    kind = {names.DECIDE_UPDATE: DecisionEnvelope, names.ANSWER_UPDATE: AnswerInput}.get(
+        update.name
+    )
+    if kind is None:
+        return {}
+    (given,) = await converter.decode(update.args.payloads[:1], [kind])
+    if isinstance(given, AnswerInput):
+        return {"answered": state.answered | {given.question_id}}
+    decision, at = given.decision, event.event_time.ToDatetime(tzinfo=UTC)
+    for card in state.cards:
+        if card.confirmation_id == decision.confirmation_id:
+            return {"decisions": (*state.decisions, record_of(decision, card, at))}
+    return {}

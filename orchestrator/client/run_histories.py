@@ -44,9 +44,14 @@ class RunHistory:
     async def read(self, run: WorkflowExecutionDescription) -> Sequence[HistoryEvent]:
         """Return the events that the server's description of the run counts, or more."""
         async with self._reading:
-            is_new = self._pages is None and len(self.events) < run.history_length
-            if is_new and await self._is_one_page():
-                return self.events
+            if self._pages is None and len(self.events) < run.history_length:
+                # A request that waits would wait at once on a server without pages: the
+                # time-skipping one.
+                first = self._handle.fetch_history_events(page_size=1)
+                await first.fetch_next_page()
+                if first.next_page_token is None:
+                    self._put(first.current_page or ())
+                    return self.events
             # What is over is read to its end, which never waits: a dropped task may hide that.
             is_over = run.status is not WorkflowExecutionStatus.RUNNING
             while len(self.events) < run.history_length or (is_over and self._pages is not None):
@@ -59,17 +64,6 @@ class RunHistory:
         async with self._reading:
             while len(self.events) <= length and await self._fetch():
                 pass
-
-    async def _is_one_page(self) -> bool:
-        """Read the history if it has one page.
-
-        A request that waits would wait at once on a server without pages: the time-skipping one.
-        """
-        first = self._handle.fetch_history_events(page_size=1)
-        await first.fetch_next_page()
-        if first.next_page_token is None:
-            self._put(first.current_page or ())
-        return first.next_page_token is None
 
     async def _fetch(self) -> bool:
         """Fetch the next page, waiting for one; return False after the last or an empty one."""

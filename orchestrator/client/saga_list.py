@@ -1,7 +1,6 @@
 """Sagas and sessions next to missions: those that run or wait, and the account of one."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Final, Literal
 
 from pydantic import Field
@@ -48,9 +47,21 @@ async def list_sagas(connection: Connection, *, limit: int) -> list[MissionSumma
 
     A saga that waits for nobody leaves no mark for searches, which would cost it an event.
     """
-    sessions = [one async for one in _found(connection, _SESSIONS, limit)]
-    found = list(await asyncio.gather(*(_session(connection, one) for one in sessions)))
-    async for one in _found(connection, _SAGAS, limit):
+    temporal = connection.temporal
+
+    async def session(one: WorkflowExecution) -> MissionSummary:
+        # Lists do not name the first run, of which the saga's id is derived.
+        saga_id = await SessionHandle(connection, one.id).saga_id()
+        rollback = temporal.get_workflow_handle(names.rollback_workflow_id(saga_id))
+        is_rolled_back = one.status is not _RUNNING and await described(rollback) is not None
+        status = _status(one, is_rolled_back=is_rolled_back)
+        return await _summary(one, one.id, "session", status, f"the saga {saga_id}")
+
+    with connection.explaining():
+        sessions = [one async for one in temporal.list_workflows(_SESSIONS, limit=limit)]
+        sagas = [one async for one in temporal.list_workflows(_SAGAS, limit=limit)]
+    found = list(await asyncio.gather(*map(session, sessions)))
+    for one in sagas:
         shown = one.typed_search_attributes.get(AGENT) or ()
         marks = [shown] if isinstance(shown, str) else shown
         for saga_id in [m.removeprefix(_PREFIX) for m in marks if m.startswith(_PREFIX)]:
@@ -60,16 +71,7 @@ async def list_sagas(connection: Connection, *, limit: int) -> list[MissionSumma
 
 
 async def saga_account(connection: Connection, grants: GrantBook, named: str) -> SagaAccount:
-    """Return the account of a session by its id, or of a saga.
-
-    Args:
-        connection: the connection.
-        grants: the store's record of what its calls left.
-        named: the id of a session or of a saga.
-
-    Raises:
-        MissionNotFound: there is no such session or saga.
-    """
+    """Return the account of a session by its id, or of a saga. See `MissionClient.saga`."""
     session = SessionHandle(connection, named)
     saga_id = named
     found: WorkflowExecution | None = None
@@ -78,7 +80,10 @@ async def saga_account(connection: Connection, grants: GrantBook, named: str) ->
         found = await session.described()
         saga_id, kind = await session.saga_id(), "session"
     except SessionError:
-        found = await _of_saga(connection, named) if names.may_be_saga(named) else None
+        if names.may_be_saga(named):
+            query = f"{names.AGENT_ATTRIBUTE} = '{names.saga_attribute(named)}'"
+            with connection.explaining():
+                found = await anext(connection.temporal.list_workflows(query, limit=1), None)
     ledger = await asyncio.to_thread(grants.ledger, saga_id, concluded=True)
     report = await find_report(connection, saga_id)
     if found is None and report is None and not ledger.obligations:
@@ -97,34 +102,8 @@ async def saga_account(connection: Connection, grants: GrantBook, named: str) ->
     )
 
 
-async def _found(
-    connection: Connection, query: str, limit: int
-) -> AsyncIterator[WorkflowExecution]:
-    with connection.explaining():
-        async for one in connection.temporal.list_workflows(query, limit=limit):
-            yield one
-
-
-async def _of_saga(connection: Connection, saga_id: str) -> WorkflowExecution | None:
-    query = f"{names.AGENT_ATTRIBUTE} = '{names.saga_attribute(saga_id)}'"
-    return await anext(_found(connection, query, 1), None)
-
-
-async def _session(connection: Connection, one: WorkflowExecution) -> MissionSummary:
-    session = SessionHandle(connection, one.id)
-    saga_id = await session.saga_id()  # lists do not name the first run, of which it is derived
-    rollback = connection.temporal.get_workflow_handle(names.rollback_workflow_id(saga_id))
-    is_rolled_back = one.status is not _RUNNING and await described(rollback) is not None
-    status = _status(one, is_rolled_back=is_rolled_back)
-    return await _summary(one, one.id, "session", status, f"the saga {saga_id}")
-
-
 async def _summary(
-    one: WorkflowExecution,
-    mission_id: str,
-    kind: SagaKind,
-    status: str,
-    goal: str,
+    one: WorkflowExecution, mission_id: str, kind: SagaKind, status: str, goal: str
 ) -> MissionSummary:
     waits = await waits_in(one)
     return MissionSummary(

@@ -31,7 +31,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from orchestrator.adapters.temporal.search_attributes import REQUESTER, searchable
 from orchestrator.client.connection import Connection, check_size, until_answered
 from orchestrator.core import command_lines, errors
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import Record
 from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages import names
 from orchestrator.messages.mission import MISSION_ID_PATTERN
@@ -111,7 +111,17 @@ class SessionHandle:
                 to another call.
             NoWorker: no worker is there.
         """
-        wanted = _wanted(tool, dict(arguments or {}), reason, key or secrets.token_hex(8))
+        try:
+            wanted = WantedCall(
+                tool=tool,
+                arguments=dict(arguments or {}),
+                reason=reason,
+                key=key or secrets.token_hex(8),
+            )
+        except ValidationError as invalid:
+            first = invalid.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise errors.UsageError(f"this call cannot be begun: {place}: {first['msg']}") from None
         return await self._send(names.BEGIN_UPDATE, wanted, str)
 
     async def outcome(self, call_id: str) -> JsonValue:
@@ -133,11 +143,7 @@ class SessionHandle:
         raise ToolCallFailed(call.tool, call.outcome, call.reason, hint=call.hint, body=call.body)
 
     async def look(self, call_id: str) -> SessionCall:
-        """Return a call as it is now; its outcome is empty while it is under way.
-
-        Raises:
-            SessionError: as for `outcome`.
-        """
+        """Return a call as it is now; its outcome is empty while it is under way."""
         try:
             return await self._send(names.OUTCOME_UPDATE, CallQuery(call_id=call_id), SessionCall)
         except errors.SessionError as over:
@@ -149,11 +155,7 @@ class SessionHandle:
         raise self._error("CallUnknown", f"it has no call {call_id!r}; give an id of `begin`")
 
     async def settled(self, call_id: str, *, within: timedelta) -> SessionCall:
-        """Return a call when it has an outcome, or as it is when a time is over.
-
-        Raises:
-            SessionError: as for `outcome`.
-        """
+        """Return a call when it has an outcome, or as it is when a time is over."""
         call = await self.look(call_id)
         if call.outcome or not within:
             return call
@@ -182,11 +184,8 @@ class SessionHandle:
         """Return tools for a graph or an agent of LangGraph, whose calls are calls of this session.
 
         A node that runs again after a crash makes no call twice: the id that the model gave to a
-        call is its key.
-
-        Args:
-            tools: names, with * for any part: `flight_*`.
-            request: the request to the agent, which selects the tools that fit it; empty: all.
+        call is its key. Names may have * for any part: `flight_*`. Of them, `request` selects those
+        that fit the request to the agent; empty: all.
         """
         from orchestrator.client.langgraph_tools import session_tools  # needs the extra `langgraph`
 
@@ -206,7 +205,8 @@ class SessionHandle:
             ToolCallFailed: the outcome of a call is unknown, and all calls were rolled back.
             SessionError: calls are under way, or the session was rolled back before.
         """
-        result = await self._end_with(EndSession(how="complete"))
+        await self.ask_to_end(EndSession(how="complete"))
+        result = await self.result()
         if result.status == "completed":
             return result
         doubted = next((one for one in result.calls if one.outcome == "unknown"), None)
@@ -224,7 +224,8 @@ class SessionHandle:
         Raises:
             SessionError: the session was completed before.
         """
-        result = await self._end_with(EndSession(how="rollback", reason=reason))
+        await self.ask_to_end(EndSession(how="rollback", reason=reason))
+        result = await self.result()
         if result.status != "rolled_back":
             raise self._error("SessionOver", "it was completed, and what it made stands")
         return result
@@ -251,20 +252,12 @@ class SessionHandle:
         return result
 
     async def ask_to_end(self, end: EndSession) -> None:
-        """Ask the session to end; one that ends already, or has ended, is left as it is.
-
-        Raises:
-            SessionError: it is unknown, or calls are under way.
-        """
+        """Ask the session to end; one that ends already, or has ended, is left as it is."""
         try:
             await self._send(names.END_UPDATE, end, str)
         except errors.SessionError as over:
             if over.code != "SessionOver":
                 raise
-
-    async def _end_with(self, end: EndSession) -> SessionResult:
-        await self.ask_to_end(end)
-        return await self.result()
 
     # -- updates ----------------------------------------------------------------------------------
 
@@ -275,12 +268,7 @@ class SessionHandle:
 
         async def send() -> T:
             return await self._connection.update(
-                self.session_id,
-                name,
-                message,
-                kind,
-                about=self.session_id,
-                update_id=update_id,
+                self.session_id, name, message, kind, about=self.session_id, update_id=update_id
             )
 
         for pause in (*_BETWEEN_RUNS, None):
@@ -300,11 +288,7 @@ class SessionHandle:
         return names.saga_id(names.SESSION_SAGA, self.session_id, info.first_run_id)
 
     async def described(self) -> WorkflowExecutionDescription:
-        """Return the server's description of the session.
-
-        Raises:
-            SessionError: it is unknown.
-        """
+        """Return the server's description of the session, or raise SessionError."""
         found: WorkflowExecutionDescription | None
         try:
             found = await self._connection.describe(self.session_id)
@@ -334,11 +318,32 @@ async def start_session(
     await check_size(connection.temporal, terms, what="the session's terms")
     await connection.await_poller()
     handle = SessionHandle(connection, made)
+    attributes: list[SearchAttributePair[Any]] = []
+    if searchable(terms.requester):
+        attributes.append(SearchAttributePair(REQUESTER, terms.requester))
     try:
         with connection.explaining():
-            await _start(connection, made, terms)
+            await connection.temporal.start_workflow(
+                names.SESSION_WORKFLOW,
+                terms,
+                id=made,
+                task_queue=connection.task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                memo={names.TERMS_MEMO: terms.digest},
+                search_attributes=TypedSearchAttributes(attributes),
+                static_summary=markdown_summary(
+                    f"a session of {terms.requester}" if attributes else "a session"
+                ),
+            )
     except WorkflowAlreadyStartedError:
-        await _check_same(handle, terms)
+        there = await handle.described()
+        if there.status is not WorkflowExecutionStatus.RUNNING:
+            over = "it is over; choose another session id"
+            raise errors.SessionError(made, over, code="SessionOver") from None
+        if await there.memo_value(names.TERMS_MEMO, None) != terms.digest:
+            taken = "it exists, with other terms; choose another session id"
+            raise errors.SessionError(made, taken, code="SessionTaken") from None
     try:
         await connection.taken_up(made, within=_TAKEN_UP)
     except errors.NoAnswer:
@@ -347,47 +352,3 @@ async def start_session(
             raise why from None
         raise
     return handle
-
-
-async def _start(connection: Connection, session_id: str, terms: SessionTerms) -> None:
-    attributes: list[SearchAttributePair[Any]] = []
-    if searchable(terms.requester):
-        attributes.append(SearchAttributePair(REQUESTER, terms.requester))
-    await connection.temporal.start_workflow(
-        names.SESSION_WORKFLOW,
-        terms,
-        id=session_id,
-        task_queue=connection.task_queue,
-        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-        memo={names.TERMS_MEMO: terms.digest},
-        search_attributes=TypedSearchAttributes(attributes),
-        static_summary=markdown_summary(
-            f"a session of {terms.requester}" if attributes else "a session"
-        ),
-    )
-
-
-async def _check_same(handle: SessionHandle, terms: SessionTerms) -> None:
-    """Refuse the id of a session that is over, or that has other terms.
-
-    Raises:
-        SessionError: as SessionOver or SessionTaken.
-    """
-    there = await handle.described()
-    if there.status is not WorkflowExecutionStatus.RUNNING:
-        why, code = "it is over; choose another session id", "SessionOver"
-    elif await there.memo_value(names.TERMS_MEMO, None) != terms.digest:
-        why, code = "it exists, with other terms; choose another session id", "SessionTaken"
-    else:
-        return
-    raise errors.SessionError(handle.session_id, why, code=code)
-
-
-def _wanted(tool: str, arguments: JsonObject, reason: str, key: str) -> WantedCall:
-    try:
-        return WantedCall(tool=tool, arguments=arguments, reason=reason, key=key)
-    except ValidationError as invalid:
-        first = invalid.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise errors.UsageError(f"this call cannot be begun: {place}: {first['msg']}") from None

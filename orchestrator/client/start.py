@@ -1,39 +1,34 @@
-"""Starts missions once per id, and previews plans."""
+"""Starts missions once per id, without personal values in their histories, and previews plans."""
 
 import asyncio
 import contextlib
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from temporalio.client import (
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
-)
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import (
-    ApplicationError,
-    FailureError,
-    WorkflowAlreadyStartedError,
-)
-from temporalio.exceptions import (
-    TimeoutError as WorkflowTimeout,
-)
+from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlreadyStartedError
+from temporalio.exceptions import TimeoutError as WorkflowTimeout
 from temporalio.service import RPCError
 
 from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.client.connection import PICK_UP, Connection, check_request
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.obstacles import no_answer
-from orchestrator.client.personal_data import BroughtInputs, separate_personal
 from orchestrator.client.stores import open_vault
 from orchestrator.core import errors
 from orchestrator.core.budget import check_currencies
+from orchestrator.core.errors import UsageError
+from orchestrator.core.pii import Handle, handle_of
+from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import markdown_summary, visible_block
 from orchestrator.json_schema.references import FILES_KEY
+from orchestrator.json_schema.walker import properties_of, walk
 from orchestrator.messages import names
 from orchestrator.messages.mission import (
     MissionInput,
@@ -41,11 +36,12 @@ from orchestrator.messages.mission import (
     MissionStatus,
     request_digest,
 )
-from orchestrator.messages.mission_policy import MissionPolicy, check_new, check_not_widened
+from orchestrator.messages.mission_policy import check_new, check_not_widened
 from orchestrator.planning.models import input_names_of
 from orchestrator.settings import Settings, load_policy
 
 if TYPE_CHECKING:  # only previews and inputs need them
+    from orchestrator.adapters.storage.sql_vault import SqlVault
     from orchestrator.catalog.catalog import Catalog
     from orchestrator.messages.plan_preview import PlanPreview
 
@@ -73,14 +69,14 @@ def mission_start(request: MissionRequest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Started:
-    """A mission on the server."""
+class BroughtInputs:
+    """The inputs of a start as they may enter history, and the values for the vault."""
 
-    mission_id: str
-    undeclared_inputs: tuple[str, ...] = ()
-    """Inputs that no tool takes."""
-    queued: str = ""
-    """Why no worker has started the mission yet, in a sentence; empty when one has."""
+    inputs: JsonObject
+    values: dict[str, str]
+    """Values of personal fields, to be stored for the mission."""
+    undeclared: tuple[str, ...]
+    """Inputs that no tool of the catalog takes."""
 
 
 class Starter:
@@ -91,23 +87,21 @@ class Starter:
         self._settings = settings
         self._compiled: tuple[tuple[tuple[str, int, int], ...], Catalog] | None = None
 
-    async def start(self, request: MissionRequest) -> Started:
+    async def start(self, request: MissionRequest) -> MissionHandle:
         """Start a mission; on return, it is on the server. See `MissionClient.start`."""
         request, brought = await self.completed(request)
         async with self._kept(request, brought):
-            queued = await self._begin(request)
-        return Started(_id_of(request), brought.undeclared, queued)
-
-    async def _begin(self, request: MissionRequest) -> str:
-        """Start a mission; return why no worker has started it yet, or '' when one has."""
-        if not await self._enqueue(request):
-            return ""
-        try:
-            await self._connection.await_poller()
-            await self._connection.taken_up(_id_of(request), within=PICK_UP)
-        except errors.NoWorker as absence:
-            return str(absence)
-        return ""
+            is_running = await self._enqueue(request)
+        queued = ""
+        if is_running:
+            try:
+                await self._connection.await_poller()
+                await self._connection.taken_up(_id_of(request), within=PICK_UP)
+            except errors.NoWorker as absence:
+                queued = str(absence)
+        return MissionHandle(
+            self._connection, _id_of(request), undeclared_inputs=brought.undeclared, queued=queued
+        )
 
     @contextlib.asynccontextmanager
     async def _kept(self, request: MissionRequest, brought: BroughtInputs) -> AsyncIterator[None]:
@@ -129,11 +123,7 @@ class Starter:
             raise
 
     async def _enqueue(self, request: MissionRequest) -> bool:
-        """Start a mission without a worker; return True if it runs, and False if it is over.
-
-        Raises:
-            MissionIdTaken: another request has the id.
-        """
+        """Start a mission without a worker; return True if it runs, and False if it is over."""
         start = {**mission_start(request), "task_queue": self._settings.task_queue}
         try:
             with self._connection.explaining():
@@ -145,31 +135,24 @@ class Starter:
                 )
             return True
         except WorkflowAlreadyStartedError:
-            return await self._check_same(request)
+            mission_id, digest = _id_of(request), request_digest(request)
+            there = await self._connection.describe(mission_id)
+            if await there.memo_value(_DIGEST_MEMO, None) != digest:
+                raise errors.MissionIdTaken(
+                    f"a mission {mission_id!r} exists, with another goal, other inputs, another "
+                    "budget or another requester; choose another id"
+                ) from None
+            return there.status is WorkflowExecutionStatus.RUNNING
         except errors.NoAnswer as late:  # no worker was involved, so the server is the cause
             host = self._connection.temporal.service_client.config.target_host
             raise errors.ServerUnreachable(host) from late
-
-    async def _check_same(self, request: MissionRequest) -> bool:
-        """Refuse an id that belongs to another request; return True if the mission still runs."""
-        mission_id, digest = _id_of(request), request_digest(request)
-        there = await self._connection.describe(mission_id)
-        if await there.memo_value(_DIGEST_MEMO, None) != digest:
-            raise errors.MissionIdTaken(
-                f"a mission {mission_id!r} exists, with another goal, other inputs, another budget "
-                "or another requester; choose another id"
-            )
-        return there.status is WorkflowExecutionStatus.RUNNING
 
     async def completed(
         self, request: MissionRequest, *, pins: bool = True
     ) -> tuple[MissionRequest, BroughtInputs]:
         """Return the request as it may enter history, with an id; nothing is stored yet.
 
-        Args:
-            request: as it was given.
-            pins: make handles that name the mission's own values, which resolve once these are
-                stored.
+        With `pins`, handles name the mission's own values, which resolve once these are stored.
         """
         check_new(request.goal, request.policy)
         check_currencies(request)
@@ -181,46 +164,32 @@ class Starter:
         mission_id = request.mission_id or new_mission_id(
             request.goal, names_goal=not self._settings.encrypts
         )
-        policy = self._policy_of(request)
+        policy = request.policy
+        of_settings = load_policy(self._settings.mission_policy)
+        if of_settings is not None:
+            if "policy" in request.model_fields_set:
+                # The worker checks it again, against its own settings.
+                check_not_widened(policy, of_settings)
+            else:
+                policy = of_settings
         check_currencies(policy)
-        brought = await asyncio.to_thread(self._separated, request, mission_id, pins=pins)
+        brought = BroughtInputs({}, {}, ())
+        if request.inputs:
+            brought = await asyncio.to_thread(
+                lambda: separate_personal(
+                    request.inputs,
+                    self._catalog(),
+                    open_vault(self._settings),
+                    mission_id=mission_id,
+                    pins=pins,
+                )
+            )
         if request.workflow is not None:
             declared = input_names_of(request.workflow)
             left = tuple(name for name in brought.undeclared if name not in declared)
             brought = replace(brought, undeclared=left)
-        completed = request.model_copy(
-            update={
-                "policy": policy,
-                "inputs": brought.inputs,
-                "mission_id": mission_id,
-            }
-        )
-        return completed, brought
-
-    def _policy_of(self, request: MissionRequest) -> MissionPolicy:
-        """Return the request's own policy, or that of the settings if it has none.
-
-        The request's policy may only tighten that of the settings. The worker checks it again,
-        against its own settings.
-
-        Raises:
-            UsageError: as PolicyWidened: its policy allows more than that of the settings.
-        """
-        of_settings = load_policy(self._settings.mission_policy)
-        if of_settings is None:
-            return request.policy
-        if "policy" not in request.model_fields_set:
-            return of_settings
-        check_not_widened(request.policy, of_settings)
-        return request.policy
-
-    def _separated(self, request: MissionRequest, mission_id: str, *, pins: bool) -> BroughtInputs:
-        if not request.inputs:
-            return BroughtInputs({}, {}, ())
-        vault = open_vault(self._settings)
-        return separate_personal(
-            request.inputs, self._catalog(), vault, mission_id=mission_id, pins=pins
-        )
+        update = {"policy": policy, "inputs": brought.inputs, "mission_id": mission_id}
+        return request.model_copy(update=update), brought
 
     def _catalog(self) -> "Catalog":
         """Return the catalog as its files are now; compile it if one has changed.
@@ -297,19 +266,90 @@ async def preview_plan(
                 await running.terminate("no worker has taken it up")
             raise
         except WorkflowFailureError as failure:
-            raise _plan_refusal(failure, connection.task_queue) from failure
+            cause: BaseException | None = failure.cause
+            while isinstance(cause, FailureError) and not isinstance(
+                cause, ApplicationError | WorkflowTimeout
+            ):
+                cause = cause.cause
+            if isinstance(cause, WorkflowTimeout):
+                waited = _LONGEST_PLAN.total_seconds()
+                raise no_answer(connection.task_queue, waited) from failure
+            why = cause.message if isinstance(cause, ApplicationError) else str(cause or failure)
+            raise errors.PlanError(why, code="PlanRefused") from failure
     return preview.model_copy(update={"undeclared_inputs": brought.undeclared})
 
 
-def _plan_refusal(failure: WorkflowFailureError, task_queue: str) -> errors.OrchestratorError:
-    """Return why there is no plan: the worker's refusal, or that no worker answered."""
-    cause: BaseException | None = failure.cause
-    while isinstance(cause, FailureError) and not isinstance(
-        cause, ApplicationError | WorkflowTimeout
-    ):
-        cause = cause.cause
-    if isinstance(cause, ApplicationError):
-        return errors.PlanError(cause.message, code="PlanRefused")
-    if isinstance(cause, WorkflowTimeout):
-        return no_answer(task_queue, _LONGEST_PLAN.total_seconds())
-    return errors.PlanError(str(cause or failure), code="PlanRefused")
+def separate_personal(
+    inputs: JsonObject, catalog: "Catalog", vault: "SqlVault", *, mission_id: str, pins: bool = True
+) -> BroughtInputs:
+    """Return the inputs with a handle for each personal value; nothing is stored yet.
+
+    Without `pins`, handles reveal nothing of the values, and no key of the vault is needed or made.
+
+    Raises:
+        UsageError: an input that no tool takes looks personal or like the name of a personal field,
+            a handle refers to another mission's value, or a file that may declare personal fields
+            cannot be read.
+    """
+    if catalog.unread:
+        unread = "; ".join(map(str, catalog.unread))
+        raise UsageError(f"the personal inputs are unknown, since a file is unreadable: {unread}")
+    personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
+    declared = {
+        name
+        for tool in catalog.tools.values()
+        for schema in walk(tool.input_schema)
+        for name in properties_of(schema)
+    }
+    undeclared = tuple(sorted(set(inputs) - personal - declared))
+    # A field that only a skipped operation declares is personal too.
+    personal |= {name for operation in catalog.skipped for name in operation.personal}
+    for name in sorted({*undeclared} - personal):
+        _check_undeclared(name, inputs, personal)
+    handles = {name: handle for name, v in inputs.items() if (handle := handle_of(v)) is not None}
+    for name, handle in handles.items():
+        held = vault.find(handle) if handle.version else None
+        if held is not None and held.scope not in ("", mission_id):
+            raise UsageError(
+                f"{name} names a value that the mission {held.scope} was started with; "
+                f"give the value, or {Handle(handle.field)} for the vault's own"
+            )
+    values: dict[str, str] = {}
+    for name in personal & set(inputs) - handles.keys():
+        value = inputs[name]
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise UsageError(f"{name} is a personal field: give its value as text, or its handle")
+        values[name] = str(value)
+    pinned = {name: Handle(name) for name in values}
+    if pins and values:
+        pinned = vault.handles_of(mission_id, values)
+    kept = {**inputs, **{name: str(handle) for name, handle in pinned.items()}}
+    return BroughtInputs(kept, values, undeclared)
+
+
+def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) -> None:
+    """Refuse an input whose name or value looks personal, as it would be recorded unencrypted."""
+    from rapidfuzz.distance import DamerauLevenshtein
+
+    from orchestrator.core.personal_look import personal_look  # loads tables of phone numbers
+
+    near = None
+    for field in sorted(personal):
+        most = 1 if len(field) < 6 else 2
+        plain, wanted = (text.lower().replace("-", "_") for text in (name, field))
+        if DamerauLevenshtein.distance(plain, wanted, score_cutoff=most) <= most:
+            near = field
+            break
+    named, look = personal_look(name), personal_look(inputs[name])
+    if not near and not named and not look:
+        return
+    which = "one of the inputs" if named else f"an input {name!r}"
+    why = f"its value looks like {look}" if look else f"it reads like the personal field {near}"
+    if named:
+        why = f"its name looks like {named}"
+    hint = f"did you mean {near}? Name" if near else "name"
+    raise UsageError(
+        f"no tool takes {which}, and {why}, so it would be kept in histories in the "
+        f"open; {hint} the input that a tool takes, and let its document list it in "
+        "x-orchet-pii-required"
+    )

@@ -10,7 +10,7 @@ from orchestrator.core.received_files import ReceivedFile
 from orchestrator.settings import Settings
 
 if TYPE_CHECKING:  # imports a database library
-    from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey
+    from orchestrator.adapters.storage.sql_vault import SqlVault
     from orchestrator.adapters.storage.store import Store
 
 
@@ -21,47 +21,34 @@ def store_of(settings: Settings) -> "Store":
         StoreRefused: the settings name none.
         UsageError: the file that holds its URL cannot be read.
     """
+    from orchestrator.adapters.storage.sql_vault import VaultKey
     from orchestrator.adapters.storage.store import Store
+    from orchestrator.adapters.storage.store_database import is_url
 
-    return Store(settings.state_dir, url=url_of_store(settings), key=vault_key_of(settings))
+    url, file = None, settings.store_file  # without either: a file in the state directory
+    if settings.store is not None:
+        url = settings.store.get_secret_value()
+    elif file is not None:
+        if is_url(str(file)):
+            raise UsageError(
+                "ORCHESTRATOR_STORE_FILE names a file that holds a URL; ORCHESTRATOR_STORE takes "
+                "a URL"
+            )
+        try:
+            url = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise UsageError(f"ORCHESTRATOR_STORE_FILE: {file} cannot be read") from None
+    key = None  # the file next to a SQLite store
+    if settings.pii_key is not None:
+        key = VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
+    elif settings.pii_key_file is not None:
+        key = VaultKey("ORCHESTRATOR_PII_KEY_FILE", path=settings.pii_key_file)
+    return Store(settings.state_dir, url=url, key=key)
 
 
 def open_vault(settings: Settings) -> "SqlVault":
     """Return the vault of the configured store; nothing is read yet."""
     return store_of(settings).vault
-
-
-def url_of_store(settings: Settings) -> str | None:
-    """Return the URL of the store, with its password; None: a file in the state directory.
-
-    Raises:
-        UsageError: the file that holds the URL cannot be read.
-    """
-    if settings.store is not None:
-        return settings.store.get_secret_value()
-    if settings.store_file is None:
-        return None
-    from orchestrator.adapters.storage.store_database import is_url
-
-    if is_url(str(settings.store_file)):
-        raise UsageError(
-            "ORCHESTRATOR_STORE_FILE names a file that holds a URL; ORCHESTRATOR_STORE takes a URL"
-        )
-    try:
-        return settings.store_file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"ORCHESTRATOR_STORE_FILE: {settings.store_file} cannot be read") from None
-
-
-def vault_key_of(settings: Settings) -> "VaultKey | None":
-    """Return the source of the vault's key; None: the file next to a SQLite store."""
-    from orchestrator.adapters.storage.sql_vault import VaultKey
-
-    if settings.pii_key is not None:
-        return VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
-    if settings.pii_key_file is not None:
-        return VaultKey("ORCHESTRATOR_PII_KEY_FILE", path=settings.pii_key_file)
-    return None
 
 
 class KeptFile(ReceivedFile):
@@ -71,12 +58,7 @@ class KeptFile(ReceivedFile):
 
 
 async def mission_file(settings: Settings, mission_id: str, handle: str) -> KeptFile:
-    """Return a file of a mission by its handle, even if the server no longer knows the mission.
-
-    Raises:
-        UsageError: the mission has received no such file, or the file is no longer stored.
-        StateMissing: the store is unavailable.
-    """
+    """Return a file of a mission by its handle, even if the server no longer knows the mission."""
     from orchestrator.adapters.storage.sql_observations import MissionFiles
 
     async with store_of(settings) as store:

@@ -7,7 +7,7 @@ clock of the person who answers; an ambiguous text is refused.
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
@@ -84,71 +84,48 @@ def read_answer(
             continue
         if (read := shown(values[name])) != str(given).strip():
             notes.append(f"{field.label}: {read}")
-    problems += _ends_first(fields, values)
-    return Understood(values=values, notes=tuple(notes), problems=tuple(problems))
-
-
-def _ends_first(fields: Mapping[str, JsonObject], values: JsonObject) -> Iterator[str]:
-    """Yield a problem if a last day is before the first, which the provider would refuse."""
+    # A last day before the first one would be refused by the provider.
     days = [name for name in values if name in fields and _is_day(str(values[name]))]
     starts = [name for name in days if lexicon.is_start(tokens(name))]
     ends = [name for name in days if lexicon.is_end(tokens(name))]
     if len(starts) == len(ends) == 1 and str(values[ends[0]]) < str(values[starts[0]]):
         first, last = (question_field(name, fields[name]).label for name in (*starts, *ends))
         stops, begins = values[ends[0]], values[starts[0]]
-        yield f"{last}: {stops} is before {first} {begins}; give a day after it"
+        problems.append(f"{last}: {stops} is before {first} {begins}; give a day after it")
+    return Understood(values=values, notes=tuple(notes), problems=tuple(problems))
 
 
 def _read(
     field: QuestionField, schema: JsonObject, given: JsonValue, *, now: datetime
 ) -> JsonValue:
-    """Return the value of one field.
-
-    Raises:
-        ValueUnread: the text is no value of the field, or is ambiguous.
-    """
+    """Return the value of one field."""
     if is_handle(given) or not isinstance(given, str | int | float | bool):
         return given
     if not isinstance(given, str) and _fits(schema, given):
         return given
     text = given.strip() if isinstance(given, str) else json.dumps(given)
-    if (
-        text
-        and field.kind in ("date", "time", "moment")
-        and _is_taken_as_it_is(field, schema, text)
-    ):
-        return text
-    value = read_text(text, _resolved(schema), now=now, kind=field.kind)
-    value = _in_form(value, schema, now) if field.kind == "time" else value
+    if text and field.kind in ("date", "time", "moment"):
+        # A text in the form that the field declares, or that its example shows, stays as it is.
+        if field.kind == "date":
+            shows_other = bool(field.example) and not _is_day(field.example)
+            is_in_form = _is_day(text) or (schema.get("format") != "date" and shows_other)
+        else:
+            is_in_form = ("pattern" in schema or "format" in schema) and _fits(schema, text)
+        if is_in_form:
+            return text
+    resolved = resolve(schema, schema)
+    if isinstance(items := resolved.get("items"), dict):
+        each = with_definitions(items, schema)
+        resolved = {**resolved, "items": resolve(each, each)}
+    value = read_text(text, resolved, now=now, kind=field.kind)
+    if field.kind == "time":  # with the seconds and the offset that its field accepts
+        offset = now.isoformat()[-6:].replace("+00:00", "Z")
+        forms = (f"{value}", f"{value}:00", f"{value}:00{offset}")
+        value = next((form for form in forms if _fits(schema, form)), value)
     if not _fits(schema, value) and not field.choices:
         (problem, *_) = field_problems({field.label: schema}, {field.label: value})
         raise ValueUnread(problem.removeprefix(field.label).lstrip(": ") or "it is not taken")
     return value
-
-
-def _is_taken_as_it_is(field: QuestionField, schema: JsonObject, text: str) -> bool:
-    """Return True for a text in the form that its field declares, or that its example shows."""
-    if field.kind == "date":
-        shows_other = bool(field.example) and not _is_day(field.example)
-        return _is_day(text) or (schema.get("format") != "date" and shows_other)
-    return ("pattern" in schema or "format" in schema) and _fits(schema, text)
-
-
-def _resolved(schema: JsonObject) -> JsonObject:
-    """Return a schema without references at its top and in its items."""
-    top = resolve(schema, schema)
-    items = top.get("items")
-    if not isinstance(items, dict):
-        return top
-    each = with_definitions(items, schema)
-    return {**top, "items": resolve(each, each)}
-
-
-def _in_form(clock: JsonValue, schema: JsonObject, now: datetime) -> JsonValue:
-    """Return a time with the seconds and the offset that its field accepts."""
-    offset = now.isoformat()[-6:].replace("+00:00", "Z")
-    forms = (f"{clock}", f"{clock}:00", f"{clock}:00{offset}")
-    return next((form for form in forms if _fits(schema, form)), clock)
 
 
 def _fits(schema: JsonObject, value: JsonValue) -> bool:
@@ -202,11 +179,16 @@ def read_text(
         raise ValueUnread("nothing was said")
     match kind or kind_of(schema):
         case "flag":
-            return _flag(text)
+            for meaning, said in ((_YES, True), (_NO, False)):
+                if _is_all(_content_words(text.lower()), meaning):
+                    return said
+            raise ValueUnread(f"{text!r} is neither yes nor no")
         case "date":
             return _one(text, "date", now, "day").value
         case "time":
-            return _time(text, now)
+            is_hour = re.fullmatch(r"\d{1,2}(?:\s+(?:in|on)\b.*)?", text)
+            clock = f"at {text}" if is_hour else text
+            return _one(clock, "time", now, "time of day").value
         case "moment":
             return _moment(text, now)
         case "whole" | "number":
@@ -216,7 +198,11 @@ def read_text(
         case "priced":
             return _json_object(text) or _priced(text, schema, now)
         case "several":
-            return _several(text, schema, now)
+            if isinstance(as_json := _json(text), list):
+                return as_json
+            items = schema.get("items")
+            each = items if isinstance(items, dict) else {}
+            return [read_text(part, each, now=now) for part in _APART.split(text) if part.strip()]
         case "object":
             if (read := _json_object(text)) is None:
                 raise ValueUnread(f"{text!r} is no JSON object")
@@ -241,24 +227,36 @@ def _choice(
     """Return the choice that a text names; or the text itself, if the field is open."""
     said = _plain(text)
     exact = [c for c in choices if said in (_plain(str(c.value)), _plain(c.label))]
-    found = exact[:1] or _by_place(said, choices) or _by_yes_or_no(said, choices)
+    found = exact[:1] or _by_place(said, choices)
+    for meaning, options in ((_YES, _GOING_ON), (_NO, _STOPPING)):
+        if not found and _is_all(_content_words(said), meaning):
+            found = [c for c in choices if _plain(str(c.value)) in options][:1]
     if found:
         return found[0].value
     begun = [c for c in choices if said and _plain(c.label).startswith(said)]
     if is_open:
-        return _own_text(text, begun, choices)
-    begun = begun or [c for c in choices if len(said) > 2 and _says(said, c.label)]
-    begun = begun or _by_value(text, choices, now) or _slips(said, choices)
+        if not said:
+            raise ValueUnread("nothing was said")
+        # A free text, unless it is a misspelt option, or a bare yes or no.
+        near = begun or [c for c in choices if fuzz.ratio(said, _plain(c.label)) >= _SLIP]
+        if said in _YES | _NO or near:
+            hint = f"; is {near[0].label!r} meant?" if near else ""
+            raise ValueUnread(f"{text!r} is none of {_among(choices, choices)}{hint}")
+        return text
+    if not begun and len(said) > 2:  # "acme" in "INV-7, Acme, 12 EUR"
+        words = re.compile(rf"(?<!\w){re.escape(said)}(?!\w)")
+        begun = [c for c in choices if words.search(_plain(c.label))]
+    values = find_values(text, now=now)
+    if not begun and len(values) == 1 and _is_filler(_without(text, values)):
+        meant = values[0].value  # "8 pm" for 20:00
+        begun = [c for c in choices if meant is not None and c.value == meant]
+    if not begun and len(said) > 2:
+        begun = [c for c in choices if _is_misspelt(said, _plain(c.label))]
     if len(begun) == 1:
         return begun[0].value
     if begun:
         raise ValueUnread(f"{text!r} may be {_among(begun, choices)}", *(c.label for c in begun))
     raise ValueUnread(f"{text!r} is none of {_among(choices, choices)}")
-
-
-def _says(said: str, label: str) -> bool:
-    """Return True if a label contains these words: "acme" in "INV-7, Acme, 12 EUR"."""
-    return re.search(rf"(?<!\w){re.escape(said)}(?!\w)", _plain(label)) is not None
 
 
 def _by_place(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
@@ -273,58 +271,25 @@ def _by_place(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
         return named
     nth = re.fullmatch(r"(\d{1,4})(?:st|nd|rd|th)", word)
     place = _ORDINALS.get(word) or (int(nth[1]) if nth else 0)
-    if not place and re.fullmatch(r"[0-9]{1,4}", word) and not any(_counts(c) for c in choices):
-        place = int(word)
+    if not place and re.fullmatch(r"[0-9]{1,4}", word):
+        values = [choice.value for choice in choices]
+        counts = (
+            isinstance(v, int | float) or (isinstance(v, str) and v.isdigit()) for v in values
+        )
+        place = 0 if any(counts) else int(word)
     return [choices[place - 1]] if 0 < place <= len(choices) else []
 
 
-def _counts(choice: FieldChoice) -> bool:
-    value = choice.value
-    return isinstance(value, int | float) or (isinstance(value, str) and value.isdigit())
+def _is_misspelt(said: str, label: str) -> bool:
+    """Return True if each word is nearly that of the label; numbers must be equal."""
+    words, wanted = said.split(), label.split()
+    if re.findall(r"\d", said) != re.findall(r"\d", label) or len(words) != len(wanted):
+        return False
+    return all(fuzz.ratio(*pair) >= _NEAR for pair in zip(words, wanted, strict=True))
 
 
-def _by_yes_or_no(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
-    words = _content_words(said)
-    for meaning, options in ((_YES, _GOING_ON), (_NO, _STOPPING)):
-        if words and all(word in meaning for word in words):
-            return [c for c in choices if _plain(str(c.value)) in options][:1]
-    return []
-
-
-def _by_value(text: str, choices: Sequence[FieldChoice], now: datetime) -> list[FieldChoice]:
-    """Return the choice whose value a text names in other words: "8 pm" for 20:00."""
-    values = find_values(text, now=now)
-    if len(values) != 1 or values[0].value is None or not _is_filler(_without(text, values)):
-        return []
-    return [c for c in choices if c.value == values[0].value]
-
-
-def _slips(said: str, choices: Sequence[FieldChoice]) -> list[FieldChoice]:
-    """Return choices whose words are misspelt; numbers must be equal."""
-    if len(said) < 3:
-        return []
-    return [
-        c
-        for c in choices
-        if re.findall(r"\d", said) == re.findall(r"\d", _plain(c.label))
-        and len(said.split()) == len(_plain(c.label).split())
-        and all(
-            fuzz.ratio(one, other) >= _NEAR
-            for one, other in zip(said.split(), _plain(c.label).split(), strict=True)
-        )
-    ]
-
-
-def _own_text(text: str, begun: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
-    """Return a free text, unless it is a misspelt option, or a bare yes or no."""
-    said = _plain(text)
-    if not said:
-        raise ValueUnread("nothing was said")
-    near = begun or [c for c in choices if fuzz.ratio(said, _plain(c.label)) >= _SLIP]
-    if said in _YES | _NO or near:
-        meant = f"; is {near[0].label!r} meant?" if near else ""
-        raise ValueUnread(f"{text!r} is none of {_among(choices, choices)}{meant}")
-    return text
+def _is_all(words: Sequence[str], meaning: Container[str]) -> bool:
+    return bool(words) and all(word in meaning for word in words)
 
 
 def _plain(text: str) -> str:
@@ -346,14 +311,6 @@ def _among(some: Sequence[FieldChoice], choices: Sequence[FieldChoice]) -> str:
 
 
 # --- values ---------------------------------------------------------------------------------
-
-
-def _flag(text: str) -> bool:
-    words = _content_words(text.lower())
-    for meaning, value in ((_YES, True), (_NO, False)):
-        if words and all(word in meaning for word in words):
-            return value
-    raise ValueUnread(f"{text!r} is neither yes nor no")
 
 
 def _one(text: str, kind: ValueKind, now: datetime, noun: str) -> Value:
@@ -379,12 +336,6 @@ def _without(text: str, values: Sequence[Value]) -> str:
 
 def _is_filler(rest: str) -> bool:
     return all(w in _FILLERS | _PARTS_OF_DAY for w in re.findall(r"[\w'\u2019]+", rest.lower()))
-
-
-def _time(text: str, now: datetime) -> JsonValue:
-    """Return a time of day; a number alone is an hour."""
-    said = f"at {text}" if re.fullmatch(r"\d{1,2}(?:\s+(?:in|on)\b.*)?", text) else text
-    return _one(said, "time", now, "time of day").value
 
 
 def _moment(text: str, now: datetime) -> str:
@@ -441,15 +392,6 @@ def _priced(text: str, schema: JsonObject, now: datetime) -> JsonObject:
         raise ValueUnread(f"{text!r} does not say what costs that")
     what = " ".join(words[said[0] : said[-1] + 1])
     return {text_with_money(schema): what, **_money(amounts[0].text, schema, now)}
-
-
-def _several(text: str, schema: JsonObject, now: datetime) -> list[JsonValue]:
-    as_json = _json(text)
-    if isinstance(as_json, list):
-        return as_json
-    items = schema.get("items")
-    each = items if isinstance(items, dict) else {}
-    return [read_text(part, each, now=now) for part in _APART.split(text) if part.strip()]
 
 
 def _json_object(text: str) -> JsonObject | None:

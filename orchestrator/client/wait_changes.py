@@ -5,17 +5,14 @@ number of readers; a mission is followed by long polls.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from temporalio.client import WorkflowExecution, WorkflowExecutionDescription
-
 from orchestrator.adapters.temporal.rollbacks import described
 from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.connection import Connection
-from orchestrator.client.run_histories import RunHistory
 from orchestrator.client.waits import WAITING_QUERY, waits_in
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError
@@ -40,11 +37,7 @@ class WaitChange:
 async def wait_changes(
     connection: Connection, *, every_s: float = EVERY_S
 ) -> AsyncIterator[tuple[WaitChange, ...]]:
-    """Yield what changed between two looks, without end; the first look yields nothing.
-
-    Raises:
-        ServiceUnavailable: the server does not answer.
-    """
+    """Yield what changed between two looks, without end; the first look yields nothing."""
     before = await _look(connection, {})
     yield ()
     while True:
@@ -54,7 +47,12 @@ async def wait_changes(
             one for one in before.keys() | now.keys() if before.get(one) is not now.get(one)
         )
         if changed:
-            yield tuple(_change(before.get(one), now.get(one)) for one in changed)
+            changes: list[WaitChange] = []
+            for run_id in changed:
+                seen = [one for one in (before.get(run_id), now.get(run_id)) if one is not None]
+                cards = tuple(card for one in seen for card in one.cards)
+                changes.append(WaitChange(seen[-1].mission_id, seen[-1].requester, cards))
+            yield tuple(changes)
         before = now
 
 
@@ -73,24 +71,15 @@ async def _look(connection: Connection, before: Mapping[str, _Seen]) -> dict[str
         async for run in connection.temporal.list_workflows(WAITING_QUERY):
             memo = run.raw_info.memo.SerializeToString(deterministic=True)
             known = before.get(run.run_id)
-            same = known is not None and known.memo == memo
-            found[run.run_id] = known if same and known else await _seen(run, memo)
+            if known is None or known.memo != memo:
+                try:
+                    cards = (await waits_in(run)).cards
+                except OrchestratorError:  # a key that is unavailable here
+                    cards = ()
+                requester = run.typed_search_attributes.get(REQUESTER) or ""
+                known = _Seen(run.id, requester, memo, cards)
+            found[run.run_id] = known
     return found
-
-
-async def _seen(run: WorkflowExecution, memo: bytes) -> _Seen:
-    requester = run.typed_search_attributes.get(REQUESTER) or ""
-    try:
-        cards = (await waits_in(run)).cards
-    except OrchestratorError:  # a key that is unavailable here
-        cards = ()
-    return _Seen(run.id, requester, memo, cards)
-
-
-def _change(before: _Seen | None, now: _Seen | None) -> WaitChange:
-    seen = [one for one in (before, now) if one is not None]
-    cards: Iterable[ConfirmationCard] = (card for one in seen for card in one.cards)
-    return WaitChange(seen[-1].mission_id, seen[-1].requester, tuple(cards))
 
 
 async def history_changes(
@@ -98,13 +87,7 @@ async def history_changes(
 ) -> AsyncGenerator[None, None]:
     """Yield when the history of a mission or of its rollback has grown, without end.
 
-    Args:
-        connection: the connection.
-        mission_id: the mission.
-        since: an event of the histories after this moment counts as a change.
-
-    Raises:
-        ServiceUnavailable: the server does not answer.
+    An event of the histories after the moment `since` counts as a change.
     """
     grown = asyncio.Event()
     tasks: set[asyncio.Future[Any]] = {
@@ -135,19 +118,13 @@ async def _follow(
             newest = await described(connection.temporal.get_workflow_handle(workflow_id))
             if newest is not None and newest.run_id not in (None, read):
                 read = newest.run_id or ""
-                await _follow_run(connection.histories.of(workflow_id, read), newest, since, grown)
+                history = connection.histories.of(workflow_id, read)
+                events = await history.read(newest)
+                if any(one.event_time.ToDatetime(tzinfo=UTC) > since for one in events):
+                    grown.set()
+                while not history.is_whole:
+                    await history.grow(len(events))
+                    if history.events is not events:
+                        events = history.events
+                        grown.set()
         await asyncio.sleep(_NEXT_RUN_S)
-
-
-async def _follow_run(
-    history: RunHistory, run: WorkflowExecutionDescription, since: datetime, grown: asyncio.Event
-) -> None:
-    """Note when the history of a run grows, until it ends."""
-    events = await history.read(run)
-    if any(one.event_time.ToDatetime(tzinfo=UTC) > since for one in events):
-        grown.set()
-    while not history.is_whole:
-        await history.grow(len(events))
-        if history.events is not events:
-            events = history.events
-            grown.set()

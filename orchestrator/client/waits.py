@@ -1,24 +1,28 @@
 """Cards, questions and pauses that wait for people, and the decisions and answers to them.
 
-Waits are read from the memos of missions. Decisions and answers go to the mission in their id.
+Waits are read from the memos of missions. Decisions and answers go to the mission in their id. The
+server pushes the cards of one mission: long polls return when its history has grown, which costs
+the mission nothing, and the new events show how the memo changed.
 """
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import Field, JsonValue
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
+from orchestrator.adapters.temporal.raw_history import decoded
 from orchestrator.adapters.temporal.search_attributes import REQUESTER, quoted
-from orchestrator.client.connection import Connection
+from orchestrator.client.connection import Connection, until_answered
 from orchestrator.confirmation.models import (
     ConfirmationCard,
     Decision,
     DecisionEnvelope,
     DecisionReceipt,
 )
-from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
@@ -58,29 +62,13 @@ async def memo_waits(mission: WorkflowExecution) -> dict[str, LegWaiting]:
     return {key: one for key, one in found.items() if isinstance(one, LegWaiting)}
 
 
-async def waits_of(connection: Connection, mission_id: str) -> Waiting:
-    """Return the waits of one mission.
-
-    Raises:
-        MissionNotFound: there is no such mission.
-    """
-    return await waits_in(await connection.mission(mission_id))
-
-
 async def all_waiting(connection: Connection, *, requester: str | None = None) -> Waiting:
     """Return the waits of every mission, or of the missions of one requester."""
     wanted = WAITING_QUERY
     if requester is not None:
         wanted += f" AND {names.REQUESTER_ATTRIBUTE} = {quoted(requester)}"
     with connection.explaining():
-        return in_order(
-            [await waits_in(one) async for one in connection.temporal.list_workflows(wanted)]
-        )
-
-
-def in_order(several: Iterable[Waiting]) -> Waiting:
-    """Merge several into one, sorted by expiry, the first to expire first."""
-    parts = list(several)
+        parts = [await waits_in(one) async for one in connection.temporal.list_workflows(wanted)]
     return Waiting(
         cards=tuple(sorted((card for one in parts for card in one.cards), key=urgency)),
         questions=tuple(sorted((asked for one in parts for asked in one.questions), key=urgency)),
@@ -90,11 +78,7 @@ def in_order(several: Iterable[Waiting]) -> Waiting:
 
 
 def mission_of(asked_id: str) -> str:
-    """Return the mission to which a confirmation, a question or a pause belongs.
-
-    Raises:
-        CardUnknown: the id has another form.
-    """
+    """Return the mission to which the id of a confirmation, a question or a pause belongs."""
     mission_id = names.mission_of(asked_id)
     if not mission_id or mission_id == asked_id:
         raise errors.CardUnknown(asked_id, "this is no id of a confirmation or a question")
@@ -102,11 +86,7 @@ def mission_of(asked_id: str) -> str:
 
 
 async def workflow_of(connection: Connection, asked_id: str) -> str:
-    """Return the workflow that handles decisions and answers for an id: a mission or a saga.
-
-    Raises:
-        CardUnknown: the id has another form.
-    """
+    """Return the workflow that handles decisions and answers for an id: a mission or a saga."""
     return await workflow_with(connection, mission_of(asked_id))
 
 
@@ -123,23 +103,14 @@ async def workflow_with(connection: Connection, mission_id: str) -> str:
 
 
 async def _waits_about(connection: Connection, asked_id: str) -> Waiting:
-    """Return the waits of the workflow to which an id belongs.
-
-    Raises:
-        MissionNotFound: there is no such workflow.
-    """
     workflow_id = await workflow_of(connection, asked_id)
-    if workflow_id == mission_of(asked_id):
-        return await waits_of(connection, workflow_id)
-    return await waits_in(await connection.describe(workflow_id))
+    is_mission = workflow_id == mission_of(asked_id)
+    read = connection.mission if is_mission else connection.describe
+    return await waits_in(await read(workflow_id))
 
 
 async def open_card(connection: Connection, confirmation_id: str) -> ConfirmationCard:
-    """Return one open card.
-
-    Raises:
-        CardUnknown: the card is not open, or never existed.
-    """
+    """Return one open card, or raise CardUnknown."""
     try:
         cards = (await _waits_about(connection, confirmation_id)).cards
     except errors.MissionNotFound:
@@ -162,11 +133,7 @@ async def open_question(connection: Connection, question_id: str) -> Question | 
 
 
 async def requester_of(connection: Connection, mission_id: str) -> str:
-    """Return the requester of a mission or of the workflow with a saga; empty if it states none.
-
-    Raises:
-        MissionNotFound: there is no such workflow.
-    """
+    """Return the requester of a mission or of the workflow with a saga; empty if it states none."""
     found = await connection.describe(await workflow_with(connection, mission_id))
     return found.typed_search_attributes.get(REQUESTER) or ""
 
@@ -185,17 +152,6 @@ async def send_decision(connection: Connection, decision: Decision) -> DecisionR
     )
 
 
-async def revoke_rule(connection: Connection, wanted: RevokeAgain) -> AgainRecord:
-    """Revoke a rule for later calls. See `MissionClient.revoke`."""
-    return await connection.update(
-        await workflow_of(connection, wanted.rule_id),
-        names.REVOKE_UPDATE,
-        wanted,
-        AgainRecord,
-        about=wanted.rule_id,
-    )
-
-
 async def send_answer(
     connection: Connection,
     question_id: str,
@@ -207,7 +163,17 @@ async def send_answer(
     from orchestrator.messages.question_field import personal_problems
 
     question = await open_question(connection, question_id) if typed else None
-    by_name = _of_the_only_field(question, typed) if isinstance(typed, str) else typed
+    by_name = typed if isinstance(typed, Mapping) else {}
+    if isinstance(typed, str) and typed.strip() and question is not None:
+        wanted = [field for field in question.asks if not field.is_optional] or question.asks
+        if len(wanted) != 1:
+            asked = ", ".join(field.name for field in question.asks)
+            reason = (
+                f"it asks for {asked or 'nothing to be typed'}: say for which the text is; "
+                f"give: {commands_for(question)[-1]}"
+            )
+            raise errors.QuestionError(question_id, reason, code="AnswerInvalid")
+        by_name = {wanted[0].name: typed}
     understood = Understood(values=dict(by_name), problems=personal_problems(by_name))
     if question is not None:
         understood = read_for(question, by_name)
@@ -240,20 +206,72 @@ def read_for(question: Question, typed: Mapping[str, JsonValue]) -> Understood:
     return read_answer(question.fields, typed, now=datetime.now(zone))
 
 
-def _of_the_only_field(question: Question | None, text: str) -> Mapping[str, JsonValue]:
-    """Return a text under the name of the one required field.
+_RESTS_S: Final = (0.05, 1.0)
+"""Shortest and longest pause between two long polls: each event ends a poll, and few events open a
+card. The next poll returns all events since the last at once."""
+_LONGER: Final = 0.1
+"""Pause as a share of the time waited for a card. Slow missions are polled less often, since many
+of them would keep the server busy answering polls."""
 
-    Raises:
-        QuestionError: there are several, and the text does not say for which of them it is.
+
+async def opened_cards(connection: Connection, mission_id: str) -> AsyncGenerator[ConfirmationCard]:
+    """Yield each card of a mission once, as soon as it is open; an amended card is a new card.
+
+    The generator ends when the mission is over. It waits minutes for a server that is unavailable.
     """
-    if question is None or not text.strip():
-        return {}
-    wanted = [field for field in question.asks if not field.is_optional] or question.asks
-    if len(wanted) != 1:
-        asked = ", ".join(field.name for field in question.asks)
-        reason = (
-            f"it asks for {asked or 'nothing to be typed'}: say for which the text is; "
-            f"give: {commands_for(question)[-1]}"
-        )
-        raise errors.QuestionError(question.question_id, reason, code="AnswerInvalid")
-    return {wanted[0].name: text}
+    run_id, known = "", 0  # the number of the run's events whose changes of the memo are known
+    waits: dict[str, LegWaiting] = {}
+    before: tuple[ConfirmationCard, ...] = ()
+    is_over, since = False, time.monotonic()  # when the last card came, or following began
+
+    async def has_grown() -> bool:
+        """Read changes of the memo; return False if only a description shows the waits."""
+        nonlocal known
+        await asyncio.sleep(rest_after(time.monotonic() - since))
+        history = connection.histories.of(mission_id, run_id)
+        with connection.explaining(mission_id):
+            await history.grow(known)
+        grown = history.events[known:]
+        if history.is_whole or not grown:  # the run is over, or nothing came
+            return False
+        for event in grown:
+            changed = event.workflow_properties_modified_event_attributes.upserted_memo.fields
+            for key in filter(lambda one: one.startswith(names.WAITS_MEMO), changed):
+                waits.pop(key, None)
+                written = await decoded(connection.temporal, [changed[key]], LegWaiting)
+                if written is not None:
+                    waits[key] = written
+        known += len(grown)
+        return True
+
+    async def open_cards() -> tuple[ConfirmationCard, ...]:
+        """Wait until the history has grown: a description costs 3 ms of CPU."""
+        nonlocal run_id, known, waits, before, is_over
+        is_first = not run_id
+        if is_first or not await has_grown():
+            mission = await connection.describe(mission_id)
+            run_id, known = mission.run_id or "", mission.history_length
+            is_over = mission.status is not WorkflowExecutionStatus.RUNNING
+            waits = await memo_waits(mission)
+        cards = waiting_of_all(waits.values()).cards
+        for card in cards:
+            connection.note_saga(card.mission_id, mission_id)
+        # A worker has just opened or closed one.
+        if cards != before and not is_first:
+            connection.note_worker(mission_id)
+        before = cards
+        return cards
+
+    seen: set[tuple[str, str]] = set()
+    while not is_over:
+        for card in await until_answered(open_cards):
+            if (key := (card.confirmation_id, card.digest)) not in seen:
+                seen.add(key)
+                since = time.monotonic()
+                yield card
+
+
+def rest_after(waited_s: float) -> float:
+    """Return the pause in seconds before the next poll, given the wait for the last card."""
+    shortest, longest = _RESTS_S
+    return min(max(shortest, _LONGER * waited_s), longest)

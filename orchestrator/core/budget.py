@@ -65,13 +65,10 @@ class Money(Record):
 
 
 def check_currencies(value: object) -> None:
-    """Raise if any amount in a value of ours is in an unknown currency.
+    """Refuse a value of ours in which any amount is in an unknown currency.
 
     Messages are not checked when they are read, so that messages recorded under an older table of
     currencies stay readable.
-
-    Raises:
-        UsageError: an amount is.
     """
     if isinstance(value, Money) and not is_currency(value.currency):
         raise UsageError(
@@ -189,10 +186,8 @@ def overspent(budget: Money | None, spend: Spend) -> str:
 def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
     """Return why `price` on top of `spend` exceeds `budget`; None when it does not.
 
-    An unknown price fits until the budget is exceeded.
-
-    A price in another currency than the budget's does not fit: we have no exchange rates, and
-    guessing would risk somebody's money.
+    An unknown price fits until the budget is exceeded. A price in another currency than the
+    budget's does not fit: we have no exchange rates, and guessing would risk somebody's money.
     """
     if budget is None:
         return None
@@ -269,12 +264,8 @@ def limit_of(
 ) -> SpendingLimit:
     """Return the limit of a call that was approved at this price.
 
-    Args:
-        approved: the expected price at the time of the approval.
-        tolerance: a fraction of the price: 0.05 is 5 %.
-        standing: the highest price that the call's standing approval covers; None: there is none,
-            or it sets no amount.
-        on_overcharge: the consequence when the call costs more.
+    The tolerance is a fraction of the price: 0.05 is 5 %. `standing` is the highest price that the
+    call's standing approval covers, if it sets an amount.
     """
     most = approved.amount * (1 + tolerance)
     if standing is not None and standing.currency == approved.currency:

@@ -66,7 +66,6 @@ class SubjectError(OrchestratorError):
     reason: str
 
     def __init__(self, subject: str, reason: str, *, code: str = "", **fields: Any) -> None:
-        """Take the subject and the reason; the other arguments are those of the base class."""
         said = self.about.format(subject)
         super().__init__(f"{said}: {reason}", code=code, subject=said, reason=reason, **fields)
 

@@ -132,7 +132,10 @@ class Allowance(Record):
 
     def part(self, others: int) -> "Allowance":
         """Return an equal part, next to that many others; of less than a unit, all that is left."""
-        parts = {name: _whole(name, most / (1 + others)) for name, most in self.left.items()}
+        parts: Figures = {}
+        for name, most in self.left.items():
+            unit = Decimal("0.01") if name == "cost_usd" else Decimal(1)
+            parts[name] = (most / (1 + others)).quantize(unit, ROUND_FLOOR)
         return Allowance(left=parts) if all(parts.values()) else self
 
     def without(self, parts: "Iterable[Allowance]") -> "Allowance":
@@ -167,11 +170,6 @@ def least(one: Figures, other: Figures) -> Figures:
     return {name: min(each[name] for each in (one, other) if name in each) for name in names}
 
 
-def is_of_calls(figure: str) -> bool:
-    """Return True if a figure limits tool calls rather than steps."""
-    return figure == "tool_calls"
-
-
 def left_of_limits(limits: Limits, used: Used) -> Allowance:
     """Return the rest of each limit, never below zero."""
     gone = used.figures
@@ -186,7 +184,7 @@ def reached(limits: Limits, used: Used, *, of: str, calls: bool = False) -> Limi
     """
     gone = used.figures
     for name, most in limits.figures.items():
-        if gone[name] >= most and is_of_calls(name) is calls:
+        if gone[name] >= most and (name == "tool_calls") is calls:
             return LimitReached(figure=name, used=gone[name], limit=most, of=of)
     return None
 
@@ -201,17 +199,10 @@ def out_of_time(limit: timedelta | None, passed: timedelta, *, of: str) -> Limit
 
 def _amount(figure: str, value: Decimal) -> str:
     if figure == WALL_CLOCK:
-        seconds = value
-        left, parts = int(seconds), []
+        left, parts = int(value), []
         for size, unit in _UNITS:
             number, left = divmod(left, size)
             if number:
                 parts.append(f"{number} {unit}")
-        return " ".join(parts[:2]) or f"{seconds.normalize():f} s"
+        return " ".join(parts[:2]) or f"{value.normalize():f} s"
     return f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
-
-
-def _whole(name: str, most: Decimal) -> Decimal:
-    """Return an amount rounded down: to a cent, or to a whole number."""
-    unit = Decimal("0.01") if name == "cost_usd" else Decimal(1)
-    return most.quantize(unit, ROUND_FLOOR)

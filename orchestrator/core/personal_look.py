@@ -4,6 +4,7 @@ Only undeclared values are checked, where a false alarm merely requires a better
 """
 
 import re
+from contextlib import suppress
 from typing import Final
 
 from email_validator import EmailNotValidError, validate_email
@@ -25,24 +26,16 @@ def personal_look(value: JsonValue) -> str | None:
 
     The result never quotes the value.
     """
-    return next((kind for text in texts_of(value) if (kind := _kind_of(plain(text)))), None)
-
-
-def _kind_of(text: str) -> str | None:
-    if (number := kind_of(text)) is not None:
-        return number
-    if any(_is_email(found.strip(".")) for found in _EMAIL.findall(text)):
-        return "an e-mail address"
-    if "+" in text and PhoneNumberMatcher(text[:_LONGEST], None).has_next():
-        return "a phone number"
-    if _PASSPORT.fullmatch(text.strip()):
-        return "the number of a passport"
+    for text in map(plain, texts_of(value)):
+        if (number := kind_of(text)) is not None:
+            return number
+        for found in _EMAIL.findall(text):
+            with suppress(EmailNotValidError):
+                word = found.strip(".")
+                validate_email(word, check_deliverability=False, globally_deliverable=False)
+                return "an e-mail address"
+        if "+" in text and PhoneNumberMatcher(text[:_LONGEST], None).has_next():
+            return "a phone number"
+        if _PASSPORT.fullmatch(text.strip()):
+            return "the number of a passport"
     return None
-
-
-def _is_email(word: str) -> bool:
-    try:
-        validate_email(word, check_deliverability=False, globally_deliverable=False)
-    except EmailNotValidError:
-        return False
-    return True

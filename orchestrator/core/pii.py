@@ -39,11 +39,7 @@ def is_field_name(field: str) -> bool:
 
 
 def check_entry(field: str, value: str) -> None:
-    """Refuse an entry that no vault may hold.
-
-    Raises:
-        UsageError: the field name is invalid, or the value is empty.
-    """
+    """Refuse an entry that no vault may hold: an invalid field name, or an empty value."""
     if not is_field_name(field):
         raise UsageError(
             f"{field!r} cannot name a personal field; "

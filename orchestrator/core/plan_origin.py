@@ -18,8 +18,7 @@ class PlanOrigin(Record):
         default="", description="model that was asked to split the goal; empty if none was"
     )
     corrected: tuple[tuple[str, ...], ...] = Field(
-        default=(),
-        description="errors of each refused answer of the model",
+        default=(), description="errors of each refused answer of the model"
     )
     fallback: str = Field(
         default="",

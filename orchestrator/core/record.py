@@ -114,15 +114,10 @@ class OneOfSeveral(Record):
         """Describe the fields, which the schema of the serializer would hide."""
         fields: Any = {name: one for name, one in core_schema.items() if name != "serialization"}
         schema = handler(fields)
-        return schema if handler.mode == "validation" else _requiring_kind(schema, handler)
-
-
-def _requiring_kind(
-    schema: "JsonSchemaValue", handler: "GetJsonSchemaHandler"
-) -> "JsonSchemaValue":
-    described = handler.resolve_ref_schema(schema)
-    described["required"] = sorted({*described.get("required", ()), "kind"})
-    return schema
+        if handler.mode != "validation":
+            described = handler.resolve_ref_schema(schema)
+            described["required"] = sorted({*described.get("required", ()), "kind"})
+        return schema
 
 
 JsonObject = dict[str, JsonValue]

@@ -47,7 +47,13 @@ def variable_of(name: str) -> str:
     Letters become upper case; each byte of other characters than digits and underscores becomes `x`
     and two digits: `my-bank__key` is ORCHESTRATOR_SECRET_MYx2dBANK__KEY.
     """
-    return VARIABLE_PREFIX + re.sub(r"[^A-Z0-9_]", _as_bytes, _upper(name))
+    # Unlike `str.upper`, which would change characters of other alphabets too.
+    upper = re.sub(r"[a-z]", lambda found: found[0].upper(), name)
+
+    def as_bytes(found: re.Match[str]) -> str:
+        return "".join(f"x{byte:02x}" for byte in _utf8(found[0]))
+
+    return VARIABLE_PREFIX + re.sub(r"[^A-Z0-9_]", as_bytes, upper)
 
 
 def variables_of(name: str) -> tuple[str, ...]:
@@ -61,36 +67,22 @@ def variables_of(name: str) -> tuple[str, ...]:
     return (whole,) if short == whole else (whole, short)
 
 
-def shared_variable(
-    schemes: Iterable[SchemeName],
-) -> tuple[SchemeName, SchemeName, str] | None:
+def shared_variable(schemes: Iterable[SchemeName]) -> tuple[SchemeName, SchemeName, str] | None:
     """Return the first two schemes that would read one variable, and that variable."""
     readers: dict[str, SchemeName] = {}
     for one in dict.fromkeys(schemes):
-        for variable in _variables(secret_for_scheme(*one).name):
+        name = secret_for_scheme(*one).name
+        read = (name, *(part_of(name, part) for part in CLIENT_PARTS))
+        variables = (variable for each in read for variable in variables_of(each))
+        for variable in (f"{v}{suffix}" for v in variables for suffix in ("", "_FILE", "_HOSTS")):
             other = readers.setdefault(variable, one)
             if other != one:
                 return other, one, variable
     return None
 
 
-def _variables(name: str) -> Iterable[str]:
-    for read in (name, *(part_of(name, part) for part in CLIENT_PARTS)):
-        for variable in variables_of(read):
-            yield from (f"{variable}{suffix}" for suffix in ("", "_FILE", "_HOSTS"))
-
-
 def _part(name: str) -> str:
     return _ESCAPED.sub(lambda found: "".join(f"%{b:02X}" for b in _utf8(found[0])), name)
-
-
-def _upper(name: str) -> str:
-    """Convert to upper case; unlike `str.upper`, keep characters of other alphabets."""
-    return re.sub(r"[a-z]", lambda found: found[0].upper(), name)
-
-
-def _as_bytes(found: re.Match[str]) -> str:
-    return "".join(f"x{byte:02x}" for byte in _utf8(found[0]))
 
 
 def _utf8(character: str) -> bytes:

@@ -16,12 +16,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.stores import store_of
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import CHAINING, LLM, AgentProfile
-from orchestrator.planning.per_agent import (
-    PerAgentPlanner,
-    Splitter,
-    asks_model,
-    own_planners,
-)
+from orchestrator.planning.per_agent import PerAgentPlanner, Splitter, asks_model, own_planners
 from orchestrator.planning.planner import Planner, StepPlanner
 from orchestrator.routing.cards.capability_card import CardCache
 from orchestrator.routing.profile import STEP_VECTORS_S
@@ -66,10 +61,7 @@ def default_tools(
 
 
 def list_mcp_servers(
-    settings: Settings,
-    servers: "Sequence[McpServer] | None" = None,
-    *,
-    patience_s: float = 0.0,
+    settings: Settings, servers: "Sequence[McpServer] | None" = None, *, patience_s: float = 0.0
 ) -> "list[McpListing]":
     """Return what MCP servers list now, by default those of the settings.
 
@@ -99,11 +91,7 @@ def _proxy_of(settings: Settings) -> str | None:
 
 
 def default_approval_keys(settings: Settings) -> ApprovalKeys | None:
-    """Return the keys in the settings that verify decisions; None if there are none.
-
-    Raises:
-        UsageError: a URL is not https, or a file has no usable keys.
-    """
+    """Return the keys in the settings that verify decisions; None if there are none."""
     if not settings.approval_keys:
         return None
     keys = ApprovalKeys(settings.approval_keys, proxy=_proxy_of(settings))
@@ -119,11 +107,7 @@ def default_planner(
 ) -> Planner:
     """Return the planner in the settings, else the rule planner, or a model if one is set.
 
-    Args:
-        settings: name the planner and model.
-        routers: by catalog, for the rule planner.
-        agents: the worker's profiles.
-        observations: store of the conversations with models; by default in the settings' store.
+    Conversations with models are stored in `observations`, by default in the settings' store.
 
     Raises:
         UsageError: a model of an agent or the settings cannot be called from here, for instance
@@ -180,20 +164,13 @@ def default_planner(
     if settings.planner not in (None, CHAINING, LLM):
         return load_planner(settings.planner, parts)  # it may call any model
     for agent in agents:
-        _check_models(agent, default_model, modelled)
+        asked = (agent.model, *agent.fallback) if asks_model(agent, default_model) else ()
+        for name in asked:
+            try:
+                modelled().check(name)
+            except UsageError as error:
+                raise UsageError(f"agent {agent.name}: {error}") from error
     return ours
-
-
-def _check_models(
-    agent: AgentProfile, default_model: str | None, modelled: Callable[[], "LlmPlanner"]
-) -> None:
-    if not asks_model(agent, default_model):
-        return
-    for name in (agent.model, *agent.fallback):
-        try:
-            modelled().check(name)
-        except UsageError as error:
-            raise UsageError(f"agent {agent.name}: {error}") from error
 
 
 def default_routers(
@@ -201,12 +178,7 @@ def default_routers(
 ) -> Callable[[Catalog], Router]:
     """Return the source of routers, one per catalog, that forward every tool on a timeout.
 
-    Args:
-        settings: the limits, and the embedder if none is given.
-        embedder: provides vectors, in place of the settings' own.
-
-    Raises:
-        UsageError: the configured embedder is invalid.
+    An embedder provides vectors in place of the settings' own.
     """
     profile = load_routing_profile(settings.routing_profile)
     waits_s = settings.embedder_timeout_ms / 1000

@@ -11,7 +11,6 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.shown_text import number_of
-from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.runtime.devserver import Stack
 from orchestrator.saga.obligation import ObligationState
@@ -83,7 +82,12 @@ class Demo:
         began = asyncio.get_running_loop().time()
         client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url) as sandbox:
-            success = await self._success(client, sandbox)
+            self._print("[b]1. success[/b]: a trip, three agents, every booking confirmed")
+            asked_at = asyncio.get_running_loop().time()
+            mission = await client.start(MissionRequest(goal=TRIP))
+            result = await self._confirmed(mission, _always)
+            wanted = MissionStatus.SUCCEEDED
+            success = await _checked("success", result, sandbox, asked_at, wanted)
             rollback = await self._rollback(client, sandbox, success)
             killed = await self._killed_worker(client, sandbox)
         missions = (success, rollback, killed)
@@ -93,13 +97,6 @@ class Demo:
             seconds=asyncio.get_running_loop().time() - began,
             ok=not any(mission.problems for mission in missions),
         )
-
-    async def _success(self, client: MissionClient, sandbox: SandboxClient) -> DemoMission:
-        self._print("[b]1. success[/b]: a trip, three agents, every booking confirmed")
-        began = asyncio.get_running_loop().time()
-        mission = await client.start(MissionRequest(goal=TRIP))
-        result = await self._confirmed(mission, _always)
-        return await _checked("success", result, sandbox, began, MissionStatus.SUCCEEDED)
 
     async def _rollback(
         self, client: MissionClient, sandbox: SandboxClient, success: DemoMission
@@ -132,7 +129,12 @@ class Demo:
         mission = await client.start(MissionRequest(goal=DINNER))
         # A mission that shows no card is judged by its result.
         await _poll(lambda: self._approve_open(mission, _always), timeout_s=_MISSION_TIMEOUT_S)
-        await _poll(lambda: _is_on_the_wire(mission), timeout_s=5.0)
+
+        async def is_on_the_wire() -> bool:
+            ledger = (await mission.snapshot()).ledger
+            return any(one.state is ObligationState.INTENDED for one in ledger.obligations)
+
+        await _poll(is_on_the_wire, timeout_s=5.0)
         await self._stack.kill("worker")
         self._print("   worker killed; the mission's state is on the server alone")
         await sandbox.clear_faults()
@@ -165,11 +167,6 @@ class Demo:
         return len(cards)
 
 
-async def _is_on_the_wire(mission: MissionHandle) -> bool:
-    ledger = (await mission.snapshot()).ledger
-    return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
-
-
 async def _poll(happened: Callable[[], Awaitable[object]], *, timeout_s: float) -> None:
     """Poll until the condition is true or time is up; the final checks report which."""
     deadline = asyncio.get_running_loop().time() + timeout_s
@@ -190,24 +187,6 @@ async def _checked(
     live = await sandbox.live(result.mission_id)
     duplicates = await sandbox.duplicates(result.mission_id)
     effects = await sandbox.ledger(result.mission_id)
-    return DemoMission(
-        name=name,
-        result=result,
-        sandbox_ledger=tuple(effects),
-        live_effects=len(live),
-        duplicate_effects=len(duplicates),
-        timeline=timeline(result),
-        seconds=asyncio.get_running_loop().time() - began,
-        problems=tuple(_problems(result, wanted, live, duplicates)),
-    )
-
-
-def _problems(
-    result: MissionResult,
-    wanted: MissionStatus,
-    live: list[JsonObject],
-    duplicates: list[JsonObject],
-) -> list[str]:
     problems = []
     standing = len(result.receipts)
     if result.status is not wanted:
@@ -219,16 +198,45 @@ def _problems(
         problems.append(f"{at_providers} at the providers, {number_of(standing, 'receipt')}")
     if duplicates:
         problems.append(f"{number_of(len(duplicates), 'effect')} happened more than once")
-    if any(
-        len(step.tools_forwarded) >= step.catalog_size for leg in result.legs for step in leg.steps
-    ):
+    steps = (step for leg in result.legs for step in leg.steps)
+    if any(len(step.tools_forwarded) >= step.catalog_size for step in steps):
         problems.append("a step saw the whole catalog")
-    return problems
+    return DemoMission(
+        name=name,
+        result=result,
+        sandbox_ledger=tuple(effects),
+        live_effects=len(live),
+        duplicate_effects=len(duplicates),
+        timeline=timeline(result),
+        seconds=asyncio.get_running_loop().time() - began,
+        problems=tuple(problems),
+    )
 
 
 def timeline(result: MissionResult) -> tuple[TimelineEntry, ...]:
     """Return the events of a mission, in order of time."""
-    entries = [entry for leg in result.legs for entry in _leg_entries(leg)]
+    entries = [
+        TimelineEntry(
+            at=step.at,
+            leg=leg.leg_id,
+            what=step.did,
+            tools=f"{len(step.tools_forwarded)} of {step.catalog_size}",
+            outcome=f"{step.outcome}: {step.error}" if step.error else step.outcome,
+        )
+        for leg in result.legs
+        for step in leg.steps
+        if step.at is not None
+    ]
+    entries += [
+        TimelineEntry(
+            at=decision.at,
+            leg=leg.leg_id,
+            what=f"{decision.kind} by {decision.approver or 'nobody'}",
+            outcome=decision.digest[:12],
+        )
+        for leg in result.legs
+        for decision in leg.decisions
+    ]
     entries += [
         TimelineEntry(
             at=obligation.settled_at,
@@ -240,27 +248,3 @@ def timeline(result: MissionResult) -> tuple[TimelineEntry, ...]:
         if obligation.settled_at is not None
     ]
     return tuple(sorted(entries, key=lambda entry: entry.at))
-
-
-def _leg_entries(leg: LegResult) -> list[TimelineEntry]:
-    steps = [
-        TimelineEntry(
-            at=step.at,
-            leg=leg.leg_id,
-            what=step.did,
-            tools=f"{len(step.tools_forwarded)} of {step.catalog_size}",
-            outcome=f"{step.outcome}: {step.error}" if step.error else step.outcome,
-        )
-        for step in leg.steps
-        if step.at is not None
-    ]
-    decisions = [
-        TimelineEntry(
-            at=decision.at,
-            leg=leg.leg_id,
-            what=f"{decision.kind} by {decision.approver or 'nobody'}",
-            outcome=decision.digest[:12],
-        )
-        for decision in leg.decisions
-    ]
-    return [*steps, *decisions]

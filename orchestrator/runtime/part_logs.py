@@ -26,16 +26,16 @@ class PartLog:
         self._kept = b""
 
     def new_lines(self, *, to_the_end: bool = False) -> list[str]:
-        """Return the lines since the last read; an incomplete line waits for its end.
-
-        Args:
-            to_the_end: True if the part has ended, so that its last line is complete.
-        """
+        """Return the lines since the last read; an incomplete line waits for its end."""
         size = _size(self._path)
         if size < self._read:  # the file was truncated
             self._read, self._kept = 0, b""
         start = max(self._read, size - _MOST_BYTES)
-        text = self._kept + _between(self._path, start, size)
+        text = self._kept
+        if start < size:
+            with self._path.open("rb") as file:
+                file.seek(start)
+                text += file.read(size - start)
         self._read = size
         whole, ended, rest = text.rpartition(b"\n")
         if to_the_end:
@@ -82,14 +82,6 @@ def _shown(text: bytes) -> Iterator[str]:
     for line in text.decode(errors="replace").splitlines():
         if line.strip():
             yield visible(line.removeprefix(OUR_NAME).rstrip())
-
-
-def _between(path: Path, start: int, end: int) -> bytes:
-    if start >= end:
-        return b""
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(end - start)
 
 
 def _size(path: Path) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -35,11 +35,7 @@ class Wanted:
 
     @classmethod
     def by(cls, environ: Mapping[str, str] = os.environ) -> "Wanted":
-        """Read the variables; without any of them no exporter is wanted.
-
-        Raises:
-            UsageError: an unknown protocol.
-        """
+        """Read the variables; without any of them no exporter is wanted."""
         if environ.get(_DISABLED, "").strip().lower() == "true":
             return cls()
         return cls(_exporters(environ, "traces"), _exporters(environ, "metrics"))
@@ -54,18 +50,13 @@ def _exporters(environ: Mapping[str, str], signal: "Signal") -> tuple[str, ...]:
     if not named:
         own = environ.get(f"OTEL_EXPORTER_OTLP_{upper}_ENDPOINT")
         named = "otlp" if own or environ.get(_ENDPOINT) else "none"
-    names = [name.strip() for name in named.split(",")]
-    return tuple(_entry_point(environ, name, upper) for name in names if name not in ("", "none"))
-
-
-def _entry_point(environ: Mapping[str, str], name: str, upper: str) -> str:
-    if name != "otlp":
-        return name
-    variable = f"OTEL_EXPORTER_OTLP_{upper}_PROTOCOL"
-    protocol = environ.get(variable) or environ.get(_PROTOCOL) or "http/protobuf"
-    if protocol not in _PROTOCOLS:
+    found = [name.strip() for name in named.split(",")]
+    own = environ.get(f"OTEL_EXPORTER_OTLP_{upper}_PROTOCOL")
+    protocol = own or environ.get(_PROTOCOL) or "http/protobuf"
+    if "otlp" in found and protocol not in _PROTOCOLS:
         raise UsageError(f"{_PROTOCOL}: {protocol!r} is none of {', '.join(_PROTOCOLS)}")
-    return _PROTOCOLS[protocol]
+    wanted = [name for name in found if name not in ("", "none")]
+    return tuple(_PROTOCOLS[protocol] if name == "otlp" else name for name in wanted)
 
 
 @dataclass(frozen=True)
@@ -80,20 +71,13 @@ class ProcessTelemetry:
 
 @asynccontextmanager
 async def process_telemetry(
-    service: str,
-    *,
-    serves_metrics: bool = False,
-    is_worker: bool = True,
+    service: str, *, serves_metrics: bool = False, is_worker: bool = True
 ) -> AsyncIterator[ProcessTelemetry]:
     """Provide telemetry while the body runs; enter it before a Temporal client connects.
 
     If nothing is configured, nothing of it is imported, and only the log of a worker's SDK is
-    routed to Python's.
-
-    Args:
-        service: the name in dashboards, unless OTEL_SERVICE_NAME sets one.
-        serves_metrics: True if Prometheus may scrape the metrics.
-        is_worker: True if the process, and its SDK, measure; other processes only trace.
+    routed to Python's. A process that is no worker only traces. `service` is the name in
+    dashboards, unless OTEL_SERVICE_NAME sets one.
 
     Raises:
         UsageError: a variable needs a package that is not installed.
@@ -122,46 +106,40 @@ def _installed(
 
     resource = exporting.resource_of(service)
     made: list[Any] = []
-    stack.push_async_callback(_shut_down, made)
+
+    async def shut_down() -> None:
+        # What remains is sent; the threads do not keep the process from ending.
+        ending = [threading.Thread(target=one.shutdown, daemon=True) for one in made]
+        for thread in ending:
+            thread.start()
+        await asyncio.gather(*(asyncio.to_thread(thread.join, _FLUSH_S) for thread in ending))
+
+    stack.push_async_callback(shut_down)
     if wanted.traces:
         made.append(tracing := exporting.trace_provider(resource, wanted.traces))
         trace.set_tracer_provider(tracing)
     if not (wanted.metrics or serves_metrics):
         return ProcessTelemetry()
-    readers, text = _prometheus() if serves_metrics else ((), None)
+    text = exporting.PrometheusText() if serves_metrics else None
+    readers = [] if text is None else [text.reader]
     measuring = exporting.meter_provider(resource, wanted.metrics, readers)
     made.append(measuring)
     metrics.set_meter_provider(measuring)
-    _carry_sdk_metrics(stack, measuring)
-    return ProcessTelemetry(text, lambda client: _watch(stack, measuring, client))
-
-
-def _prometheus() -> tuple[Sequence[Any], Callable[[], tuple[bytes, str]]]:
-    from orchestrator.adapters.telemetry.exporting import PrometheusText
-
-    text = PrometheusText()
-    return [text.reader], text.now
-
-
-def _carry_sdk_metrics(stack: AsyncExitStack, measuring: Any) -> None:
-    """Export the metrics of Temporal's SDK and of the workflows in the same way."""
-    from orchestrator.adapters.telemetry.exporting import SdkMetrics, sdk_buffer
-
-    buffer = sdk_buffer()
+    # The metrics of Temporal's SDK and of the workflows are exported in the same way.
+    buffer = exporting.sdk_buffer()
     _use_runtime(buffer)
-    sdk = SdkMetrics(buffer, measuring.get_meter("temporalio"))
+    sdk = exporting.SdkMetrics(buffer, measuring.get_meter("temporalio"))
     carrying = asyncio.create_task(sdk.keep_carrying())
     stack.callback(sdk.carry)
     stack.callback(carrying.cancel)
 
+    def watch(client: "Client") -> None:
+        from orchestrator.adapters.telemetry.instruments import SCOPE
 
-def _watch(stack: AsyncExitStack, measuring: Any, client: "Client") -> None:
-    from orchestrator.adapters.telemetry.exporting import WaitingWork
-    from orchestrator.adapters.telemetry.instruments import SCOPE
+        work = exporting.WaitingWork(client, measuring.get_meter(SCOPE))
+        stack.callback(asyncio.create_task(work.keep_looking()).cancel)
 
-    work = WaitingWork(client, measuring.get_meter(SCOPE))
-    looking = asyncio.create_task(work.keep_looking())
-    stack.callback(looking.cancel)
+    return ProcessTelemetry(None if text is None else text.now, watch)
 
 
 def _use_runtime(buffer: "MetricBuffer | None") -> None:
@@ -186,14 +164,3 @@ def _use_runtime(buffer: "MetricBuffer | None") -> None:
     logs = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"), forwarded)
     runtime = Runtime(telemetry=TelemetryConfig(logging=logs, metrics=buffer))
     Runtime.set_default(runtime, error_if_already_set=False)
-
-
-async def _shut_down(made: Sequence[Any]) -> None:
-    """Send the remaining telemetry, and wait for it only briefly.
-
-    The threads do not keep the process from ending.
-    """
-    ending = [threading.Thread(target=one.shutdown, daemon=True) for one in made]
-    for thread in ending:
-        thread.start()
-    await asyncio.gather(*(asyncio.to_thread(thread.join, _FLUSH_S) for thread in ending))

@@ -31,20 +31,14 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.activities.boundary import LARGEST_SKEW, skew_fault
 from orchestrator.adapters.temporal.payload_codec import key_id_of
-from orchestrator.core.errors import (
-    OrchestratorError,
-    PayloadLocked,
-    UsageError,
-)
+from orchestrator.core.errors import OrchestratorError, PayloadLocked, UsageError
 from orchestrator.messages import names
 from orchestrator.messages.notice import NoticesInput
 from orchestrator.messages.rollback import SweepInput
 from orchestrator.runtime.worker_state import WorkerState
 from orchestrator.settings import Settings
 
-_LONGEST_SWEEP = timedelta(hours=1)
 _FIRST_LOOK_S: Final = 1.0
-_LOOKED_S: Final = 10.0
 _LONGEST_POLL: Final = timedelta(seconds=70)
 """Maximum duration of one poll, which the server records at its start."""
 _LOST: Final = "the Temporal server has lost the search attributes or the schedule of the sweep"
@@ -54,7 +48,6 @@ _ROOM: Final = {
     IndexedValueType.INDEXED_VALUE_TYPE_INT: 3,
 }
 """Search attributes of each type in a namespace of a server on SQL."""
-_NO_ROOM: Final = "cannot have more than"
 _log = logging.getLogger(__name__)
 
 INDEXED: Final[Mapping[str, IndexedValueType.ValueType]] = {
@@ -77,23 +70,30 @@ async def keep_registered(client: Client, settings: Settings, state: WorkerState
     poll = timedelta(seconds=2 * _FIRST_LOOK_S)
     while True:
         try:
-            await _look_again(client, settings, state)
-            polled = await _since_poll(client, settings.task_queue)
-            if polled is not None and (skew := _skew_of(polled, poll)) is not None:
-                state.compare_clock(skew)
+            await register_lost(client, settings, state)
+            await _compare_clock(client, settings.task_queue, state, poll)
         except (OrchestratorError, RPCError) as error:
             # /readyz reports an unavailable server anyway.
             if state.unregistered:
                 state.unregistered = f"{_LOST}: {error}"
         poll = _LONGEST_POLL
-        await asyncio.sleep(_LOOKED_S)
+        await asyncio.sleep(10.0)
 
 
-async def _look_again(client: Client, settings: Settings, state: WorkerState) -> None:
+async def register_lost(client: Client, settings: Settings, state: WorkerState) -> None:
     """Register again whatever the server has lost."""
     if settings.notices is not None:
         await start_notices(client, settings.task_queue)
-    if await _missing(client) or await _lost_sweep(client, settings):
+    is_lost = bool(await _missing(client))
+    if not is_lost and settings.sweep_interval:
+        sweep = client.get_schedule_handle(names.sweep_schedule_id(settings.task_queue))
+        try:
+            await sweep.describe()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            is_lost = True
+    if is_lost:
         state.unregistered = _LOST
         _log.warning("%s; they are restored", _LOST)
         await register_search_attributes(client)
@@ -101,25 +101,9 @@ async def _look_again(client: Client, settings: Settings, state: WorkerState) ->
         state.unregistered = ""
 
 
-async def registration_fault(client: Client) -> str | None:
-    """Return the fault that keeps new missions from starting at the server; None without one."""
-    return _LOST if await _missing(client) else None
-
-
-async def _lost_sweep(client: Client, settings: Settings) -> bool:
-    if not settings.sweep_interval:
-        return False
-    try:
-        await client.get_schedule_handle(names.sweep_schedule_id(settings.task_queue)).describe()
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
-        return True
-    return False
-
-
-async def _since_poll(client: Client, task_queue: str) -> timedelta | None:
-    """Return the time since the server saw our last poll, by our clock; None if it saw none."""
+async def _compare_clock(
+    client: Client, task_queue: str, state: WorkerState, poll: timedelta
+) -> None:
     now = datetime.now(UTC)
     described = await client.workflow_service.describe_task_queue(
         DescribeTaskQueueRequest(
@@ -133,19 +117,25 @@ async def _since_poll(client: Client, task_queue: str) -> timedelta | None:
         for poller in described.pollers
         if poller.identity == client.identity
     ]
-    return min(polls, default=None)
+    if polls and (skew := skew_shown(min(polls), poll)) is not None:
+        state.compare_clock(skew)
 
 
-def _skew_of(polled: timedelta, poll: timedelta) -> timedelta | None:
+def skew_shown(polled: timedelta, poll: timedelta) -> timedelta | None:
     """Return how far our clock is ahead, if the time since a poll of at most `poll` shows that.
 
     The start of each activity shows the skews that the poll cannot.
     """
     if polled < timedelta(0):
         return polled
-    if abs(polled) <= LARGEST_SKEW or skew_fault(polled - poll):
+    if polled <= LARGEST_SKEW or skew_fault(polled - poll):
         return max(polled - poll, timedelta(0))
     return None
+
+
+async def registration_fault(client: Client) -> str | None:
+    """Return the fault that keeps new missions from starting at the server; None without one."""
+    return _LOST if await _missing(client) else None
 
 
 async def _missing(client: Client) -> dict[str, IndexedValueType.ValueType]:
@@ -157,11 +147,7 @@ async def _missing(client: Client) -> dict[str, IndexedValueType.ValueType]:
 
 
 async def register_search_attributes(client: Client) -> None:
-    """Register the search attributes that workflows set, except those that the server has.
-
-    Raises:
-        UsageError: the namespace has no room for them.
-    """
+    """Register the search attributes that workflows set, except those that the server has."""
     if not (missing := await _missing(client)):
         return
     try:
@@ -169,28 +155,24 @@ async def register_search_attributes(client: Client) -> None:
             AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing)
         )
     except RPCError as error:
-        if _NO_ROOM not in error.message:
+        if "cannot have more than" not in error.message:
             raise
-        raise UsageError(await _no_room(client, missing)) from error
-
-
-async def _no_room(client: Client, missing: Mapping[str, IndexedValueType.ValueType]) -> str:
-    """Return which search attributes have no room in the namespace, and what occupies it."""
-    known = await client.operator_service.list_search_attributes(
-        ListSearchAttributesRequest(namespace=client.namespace)
-    )
-    taken = Counter(known.custom_attributes.values())
-    wanted = Counter(missing.values())
-    full = {kind for kind in wanted if taken[kind] + wanted[kind] > _ROOM.get(kind, 0)}
-    named = [name for name in sorted(missing) if missing[name] in (full or wanted)]
-    kinds = {names.SEARCH_ATTRIBUTES[name]: taken[missing[name]] for name in named}
-    return (
-        f"the namespace {client.namespace!r} has no room for the search attributes "
-        f"{', '.join(named)}: it has {' and '.join(f'{n} of type {k}' for k, n in kinds.items())} "
-        "already, and a server on SQL takes 10 of Keyword and 3 of every other type; remove some "
-        "that nobody uses (temporal operator search-attribute remove --name NAME), or use a "
-        "namespace of its own (TEMPORAL_NAMESPACE)"
-    )
+        known = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace)
+        )
+        taken = Counter(known.custom_attributes.values())
+        wanted = Counter(missing.values())
+        full = {kind for kind in wanted if taken[kind] + wanted[kind] > _ROOM.get(kind, 0)}
+        named = [name for name in sorted(missing) if missing[name] in (full or wanted)]
+        kinds = {names.SEARCH_ATTRIBUTES[name]: taken[missing[name]] for name in named}
+        has = " and ".join(f"{count} of type {kind}" for kind, count in kinds.items())
+        raise UsageError(
+            f"the namespace {client.namespace!r} has no room for the search attributes "
+            f"{', '.join(named)}: it has {has} already, and a server on SQL takes 10 of Keyword "
+            "and 3 of every other type; remove some that nobody uses (temporal operator "
+            "search-attribute remove --name NAME), or use a namespace of its own "
+            "(TEMPORAL_NAMESPACE)"
+        ) from error
 
 
 async def start_notices(client: Client, task_queue: str) -> None:
@@ -216,9 +198,26 @@ async def schedule_sweep(client: Client, task_queue: str, interval: timedelta) -
     """
     schedule_id = names.sweep_schedule_id(task_queue)
     if not interval:
-        await _unschedule(client, schedule_id)
+        try:
+            await client.get_schedule_handle(schedule_id).delete()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
         return
-    wanted = _sweep_schedule(schedule_id, task_queue, interval)
+    wanted = Schedule(
+        action=ScheduleActionStartWorkflow(
+            names.SWEEP_WORKFLOW,
+            SweepInput(),
+            id=schedule_id,
+            task_queue=task_queue,
+            # A hanging sweep must not keep all later ones from starting.
+            execution_timeout=timedelta(hours=1),
+            static_summary="look for missions that were stopped",
+        ),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
+        # The next sweep finds everything that a missed one would have found.
+        policy=SchedulePolicy(catchup_window=interval),
+    )
     try:
         await client.create_schedule(schedule_id, wanted)
     except ScheduleAlreadyRunningError:
@@ -256,28 +255,3 @@ async def _has_our_key(client: Client, before: Schedule, schedule_id: str, task_
         ) from locked
     ours = await client.data_converter.encode([SweepInput()])
     return [key_id_of(payload) for payload in written] == [key_id_of(payload) for payload in ours]
-
-
-def _sweep_schedule(schedule_id: str, task_queue: str, interval: timedelta) -> Schedule:
-    return Schedule(
-        action=ScheduleActionStartWorkflow(
-            names.SWEEP_WORKFLOW,
-            SweepInput(),
-            id=schedule_id,
-            task_queue=task_queue,
-            # A hanging sweep must not keep all later ones from starting.
-            execution_timeout=_LONGEST_SWEEP,
-            static_summary="look for missions that were stopped",
-        ),
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
-        # The next sweep finds everything that a missed one would have found.
-        policy=SchedulePolicy(catchup_window=interval),
-    )
-
-
-async def _unschedule(client: Client, schedule_id: str) -> None:
-    try:
-        await client.get_schedule_handle(schedule_id).delete()
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise

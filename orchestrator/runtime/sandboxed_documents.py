@@ -5,7 +5,7 @@ read the same documents, and a worker that is started by hand calls no real host
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -84,11 +84,8 @@ class Redirected(NamedTuple):
 def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port: int) -> Redirected:
     """Write documents that call only the sandbox into a folder that contains no others.
 
-    Args:
-        documents: by name, overlays applied.
-        folder: the folder of the installation's state.
-        port: the sandbox's port, unless the server variables set another, so that pinned documents
-            follow the sandbox to a new port.
+    They call its port unless the server variables set another, so that pinned documents follow the
+    sandbox to a new port.
 
     Raises:
         UsageError: the sandbox cannot serve a document, which the error names.
@@ -114,42 +111,25 @@ def write_redirected(documents: Mapping[str, JsonObject], folder: Path, *, port:
     return Redirected(written, memories)
 
 
-_MADE_UP = "sandbox"
-_MADE_UP_PAIR = "sandbox:sandbox"
-"""The parts of basic authentication: a user and a password."""
-
-
 def sandbox_credentials(documents: Mapping[str, JsonObject]) -> dict[str, str]:
     """Return environment variables that fill each declared scheme and each bare credential."""
-    bare = {
-        variable_of(secret_for_scheme(name, parameter).name): _MADE_UP
-        for name, document in documents.items()
-        for parameter in _bare(name, document)
-    }
-    return bare | {
-        variable_of(secret_for_scheme(name, scheme).name): (
-            _MADE_UP_PAIR if _is_basic(declared) else _MADE_UP
-        )
-        for name, document in documents.items()
-        for scheme, declared in _schemes(document)
-    }
+    made: dict[str, str] = {}
 
+    def make(name: str, scheme: str, value: str = "sandbox") -> None:
+        made[variable_of(secret_for_scheme(name, scheme).name)] = value
 
-def _schemes(document: JsonObject) -> Iterator[tuple[str, object]]:
-    components = document.get("components")
-    schemes = components.get("securitySchemes") if isinstance(components, dict) else None
-    yield from schemes.items() if isinstance(schemes, dict) else ()
-
-
-def _bare(name: str, document: JsonObject) -> Iterator[str]:
-    """Yield the parameters of a document's tools that are credentials without a scheme."""
-    # Unreadable parts are reported where the document is compiled.
-    with suppress(DocumentInvalid):
-        for operation in operations(DocumentNode.of(name, document)):
-            with suppress(DocumentInvalid):
-                if operation.is_tool:
-                    yield from (p.require("name").text() for p in bare_credentials(operation))
-
-
-def _is_basic(declared: object) -> bool:
-    return isinstance(declared, dict) and str(declared.get("scheme", "")).lower() == "basic"
+    for name, document in documents.items():
+        # Unreadable parts are reported where the document is compiled.
+        with suppress(DocumentInvalid):
+            for operation in operations(DocumentNode.of(name, document)):
+                with suppress(DocumentInvalid):
+                    for parameter in bare_credentials(operation) if operation.is_tool else ():
+                        make(name, parameter.require("name").text())
+    for name, document in documents.items():
+        components = document.get("components")
+        schemes = components.get("securitySchemes") if isinstance(components, dict) else None
+        for scheme, declared in schemes.items() if isinstance(schemes, dict) else ():
+            form = str(declared.get("scheme", "")) if isinstance(declared, dict) else ""
+            # A user and a password, for basic authentication.
+            make(name, scheme, "sandbox:sandbox" if form.lower() == "basic" else "sandbox")
+    return made

@@ -26,7 +26,6 @@ READ_ELSEWHERE: Final[Mapping[str, str]] = {
 }
 """Our variables that no field of the settings reads."""
 _UNSET: Final = "unset"
-_INSTALLED: Final = Path(__file__).parents[2]
 _LIKE: Final = 80.0
 """The similarity in percent from which a misspelt variable is recognised."""
 
@@ -91,7 +90,14 @@ def _shown(value: Any) -> str:
     if isinstance(value, timedelta):
         return f"{value.total_seconds():.0f}"
     if isinstance(value, Path):
-        return _shown_path(value)
+        # Without this machine's home folder and the location of our packages.
+        places = [(Path(__file__).parents[2], ".")]
+        with suppress(RuntimeError):  # an unknown user id has no home
+            places.append((Path.home(), "~"))
+        for place, name in places:
+            if value.is_relative_to(place):
+                return str(Path(name) / value.relative_to(place))
+        return str(value)
     if isinstance(value, tuple):
         return ",".join(_shown(one) for one in value)
     if isinstance(value, dict):
@@ -99,17 +105,3 @@ def _shown(value: Any) -> str:
             {document: dict.fromkeys(held, "set") for document, held in value.items()}
         )
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _shown_path(path: Path) -> str:
-    """Return a path without this machine's home folder and the location of our packages."""
-    for place, name in _places():
-        if path.is_relative_to(place):
-            return str(Path(name) / path.relative_to(place))
-    return str(path)
-
-
-def _places() -> Iterator[tuple[Path, str]]:
-    yield _INSTALLED, "."
-    with suppress(RuntimeError):  # an unknown user id has no home
-        yield Path.home(), "~"

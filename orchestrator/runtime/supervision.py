@@ -87,32 +87,27 @@ class Supervisor:
             failures = 0 if clock() - began > _SETTLED_S else failures
             self._print(f"{_SHOWN_AS[name]} has ended: {how}; its log: {self._stack.log(name)}")
             self._print_lines(name, self._logs[name].said_last(_SHOWN))
-            failures = await self._start(name, failures)
+            is_back = False
+            while not is_back:
+                pause = restart_pause(failures)
+                failures += 1
+                later = f" in {pause:.0f} s" if pause else ""
+                self._print(f"{_SHOWN_AS[name]} is started again{later}")
+                await asyncio.sleep(pause)
+                # Its output during the start is shown only if it does not come up.
+                self._starting.add(name)
+                try:
+                    await self._starts[name]()
+                    is_back = True
+                except (ServiceUnavailable, OSError) as error:
+                    self._print_lines(name, self._logs[name].said_last(_SHOWN))
+                    self._print(str(error))
+                else:
+                    self._logs[name].new_lines()
+                    self._print(f"{_SHOWN_AS[name]} is back")
+                finally:
+                    self._starting.discard(name)
             began = clock()
-
-    async def _start(self, name: str, failures: int) -> int:
-        """Start a part until it answers; return the number of consecutive starts.
-
-        Its output during the start is shown only if it does not come up.
-        """
-        while True:
-            pause = restart_pause(failures)
-            failures += 1
-            later = f" in {pause:.0f} s" if pause else ""
-            self._print(f"{_SHOWN_AS[name]} is started again{later}")
-            await asyncio.sleep(pause)
-            self._starting.add(name)
-            try:
-                await self._starts[name]()
-            except (ServiceUnavailable, OSError) as error:
-                self._print_lines(name, self._logs[name].said_last(_SHOWN))
-                self._print(str(error))
-            else:
-                self._logs[name].new_lines()
-                self._print(f"{_SHOWN_AS[name]} is back")
-                return failures
-            finally:
-                self._starting.discard(name)
 
     def _print_lines(self, name: str, lines: Iterable[str]) -> None:
         for line in lines:

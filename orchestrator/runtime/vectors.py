@@ -15,11 +15,7 @@ from orchestrator.settings import Settings
 
 
 def embedder_of(named: str | None, settings: Settings) -> Embedder | None:
-    """Return the embedder of a setting: the built-in one for None, no embedder for `none`.
-
-    Raises:
-        UsageError: the setting names no embedder.
-    """
+    """Return the embedder of a setting: the built-in one for None, no embedder for `none`."""
     if named == NO_EMBEDDER:
         return None
     if named in (None, BUILT_IN):
@@ -34,9 +30,7 @@ def similarity_of(
 ) -> Callable[[Catalog], CardSimilarity] | None:
     """Return the similarity of a catalog's cards by an embedder; None without one.
 
-    Args:
-        embedder: the built-in one is called directly, any other within the timeout.
-        timeout_s: how long a request waits for an embedder other than the built-in one.
+    Only the built-in one is called without a time limit.
     """
     if embedder is None:
         return None

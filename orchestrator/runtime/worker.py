@@ -170,11 +170,7 @@ def build(
 
 
 def served_queues(settings: Settings, agents: Sequence[AgentProfile]) -> Iterable[str]:
-    """Return the task queues of a worker: its own, and those of agents that it must serve.
-
-    Raises:
-        UsageError: the settings name a queue that no agent has.
-    """
+    """Return the task queues of a worker: its own, and those of agents that it must serve."""
     queues = dict.fromkeys(agent.task_queue for agent in agents if agent.task_queue)
     match settings.agent_queues:
         case ():
@@ -230,14 +226,12 @@ async def run_worker(
     """Serve until SIGTERM or SIGINT; wait for an unavailable server or store.
 
     Args:
-        client: from `connect_temporal`; None: connect by TEMPORAL_ADDRESS and the SDK's other
-            variables and files.
+        client: from `connect_temporal`; None: as the SDK's variables and files say.
         settings: None: read from the ORCHESTRATOR_* variables.
         planner: splits goals and decides steps, in place of the settings' own.
         embedder: gives the router vectors, in place of the settings' own.
         catalog: the catalog to which new missions are pinned, in place of the settings' documents.
-        tools: calls providers, with credentials and personal values from its own stores; closed
-            when this function ends. None: from `default_tools`.
+        tools: calls providers; closed when this function ends. None: from `default_tools`.
         store: holds all stored data, in place of the settings' own; closed when this function ends.
         workflows: the user's own, whose calls go through a `ToolSaga`.
         plugins: plugins for Temporal's worker.
@@ -254,7 +248,9 @@ async def run_worker(
     settings = settings or load_settings()
     with contextlib.suppress(OSError):  # whatever needs the folder reports the problem
         private_folder(settings.state_dir)
-    stop = _stop_signals()
+    stop = asyncio.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
     state = WorkerState()
     parts = AwaitedParts(state, stop)
     async with AsyncExitStack() as stack:
@@ -269,7 +265,10 @@ async def run_worker(
             catalog = await asyncio.to_thread(load_catalog, settings)
         for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
             _log.warning("%s", line)
-        store = await _opened(store or store_of(settings), stack, parts)
+        opening = partial(stack.enter_async_context, store or store_of(settings))
+        # Only a server is waited for: a file that cannot be opened stays so.
+        is_file = opening.args[0].is_file
+        store = await (opening() if is_file else parts.retry_until_available(opening))
         await asyncio.to_thread(store.check)
         # Missions may be pinned to a catalog that the store has lost. If this fails, the next
         # mission stores it, and reports why it cannot.
@@ -305,33 +304,13 @@ async def run_worker(
         await drain(workers, state, settings.drain)
 
 
-async def _opened(store: "Store", stack: AsyncExitStack, parts: AwaitedParts) -> "Store":
-    """Return the store, to be closed with the others; wait for a server, but not for a file."""
-
-    async def opened() -> "Store":
-        return await stack.enter_async_context(store)
-
-    return await (opened() if store.is_file else parts.retry_until_available(opened))
-
-
 async def introduce(client: Client, settings: Settings) -> None:
-    """Register at the server what workflows need before they run.
-
-    Raises:
-        ServerUnreachable: the server became unavailable meanwhile.
-    """
+    """Register at the server what workflows need before they run."""
     with Connection(client, settings.task_queue).explaining():
         await register_search_attributes(client)
         await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
         if settings.notices is not None:
             await start_notices(client, settings.task_queue)
-
-
-def _stop_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
-    return stop
 
 
 async def drain(workers: Sequence[Worker], state: WorkerState, longest: timedelta) -> None:

@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -35,13 +35,9 @@ def log_lines(form: Literal["text", "json"], level: str) -> None:
     root.setLevel(logging.WARNING)
     for name in _OURS:
         logging.getLogger(name).setLevel(level)
-    _without_appended_ids()
-
-
-def _without_appended_ids() -> None:
-    """Stop Temporal's SDK from appending ids to messages, as they have their own fields here."""
     from temporalio import activity, workflow
 
+    # They have their own fields here.
     activity.logger.activity_info_on_message = False
     workflow.logger.workflow_info_on_message = False
 
@@ -51,13 +47,18 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the object; characters beyond ASCII are escaped."""
+        context = trace.get_current_span().get_span_context()
+        traced = {}
+        if context.is_valid:
+            traced["trace_id"] = f"{context.trace_id:032x}"
+            traced["span_id"] = f"{context.span_id:016x}"
         fields: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
             **_ids(record),
-            **_trace(),
+            **traced,
             **getattr(record, "figures", {}),
         }
         if record.exc_info and record.exc_info[1] is not None:
@@ -81,7 +82,17 @@ class TextLines(logging.Formatter):
 def _ids(record: logging.LogRecord) -> dict[str, str]:
     """Return the ids of the mission and workflow of a record, or of the activity that logged it."""
     found = getattr(record, "temporal_workflow", None) or getattr(record, "temporal_activity", None)
-    running = found or _of_core(record) or _activity()
+    # Of the log fields of the SDK's core only the ids: other fields quote sent data.
+    of_core = getattr(getattr(record, "temporal_log", None), "fields", None) or {}
+    running: Mapping[str, Any] = found or {
+        name: of_core[name] for name in ("workflow_id", "run_id") if name in of_core
+    }
+    if not running:
+        from temporalio import activity
+
+        info = activity.info() if activity.in_activity() else None
+        names_of = ("workflow_id", "workflow_type", "activity_type")
+        running = {name: getattr(info, name) for name in names_of} if info is not None else {}
     ids = {}
     workflow_id = str(running.get("workflow_id") or "")
     if running.get("workflow_type") in names.OF_MISSIONS:
@@ -96,52 +107,19 @@ def _ids(record: logging.LogRecord) -> dict[str, str]:
     return ids
 
 
-def _of_core(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the ids among the log fields of the SDK's core; other fields quote sent data."""
-    fields = getattr(getattr(record, "temporal_log", None), "fields", None) or {}
-    return {name: fields[name] for name in ("workflow_id", "run_id") if name in fields}
-
-
-def _activity() -> dict[str, Any]:
-    from temporalio import activity
-
-    if not activity.in_activity():
-        return {}
-    info = activity.info()
-    return {
-        "workflow_id": info.workflow_id,
-        "workflow_type": info.workflow_type,
-        "activity_type": info.activity_type,
-    }
-
-
-def _trace() -> dict[str, str]:
-    context = trace.get_current_span().get_span_context()
-    if not context.is_valid:
-        return {}
-    return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
-
-
 def _error(record: logging.LogRecord, error: BaseException) -> str:
     """Return the types of an exception and its causes, and where the innermost was raised."""
     is_of_a_mission = bool(_ids(record))
-    causes = list(_causes(error))
-    words = [_kind(cause, with_text=not is_of_a_mission) for cause in causes]
+    causes: list[BaseException] = []
+    words: list[str] = []
+    found: BaseException | None = error
+    while found is not None and not any(found is one for one in causes):
+        causes.append(found)
+        carried = found.type if isinstance(found, ApplicationError) else None
+        kind = carried or type(found).__name__
+        says = isinstance(found, OrchestratorError) and not is_of_a_mission
+        words.append(f"{kind}: {found}" if says else kind)
+        found = found.__cause__
     frames = traceback.extract_tb(causes[-1].__traceback__)[-_FRAMES:]
     places = ", ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames)
     return " < ".join(dict.fromkeys(words)) + (f" ({places})" if places else "")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    found: BaseException | None = error
-    seen: set[int] = set()
-    while found is not None and id(found) not in seen:
-        yield found
-        seen.add(id(found))
-        found = found.__cause__
-
-
-def _kind(error: BaseException, *, with_text: bool) -> str:
-    carried = error.type if isinstance(error, ApplicationError) else None
-    kind = carried or type(error).__name__
-    return f"{kind}: {error}" if with_text and isinstance(error, OrchestratorError) else kind

@@ -12,12 +12,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
-from temporalio.worker import (
-    ActivityInboundInterceptor,
-    ExecuteActivityInput,
-    Interceptor,
-    Worker,
-)
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker
 
 from orchestrator.activities.boundary import ServerTime, skew_fault
 from orchestrator.adapters.temporal.mission_converter import LockedInput
@@ -64,11 +59,8 @@ class WorkerState:
     ) -> None:
         """Note that the worker takes tasks from now on.
 
-        Args:
-            client: the client of the server that the tasks come from.
-            workers: one for each task queue.
-            ask_store: called in a thread; returns when the store has answered.
-            ask_server: returns why the server cannot serve missions.
+        `ask_store` is called in a thread, and returns when the store has answered; `ask_server`
+        returns why the server cannot serve missions.
         """
         self._client, self._workers, self.phase = client, workers, Phase.POLLING
         self._ask_store, self._ask_server = ask_store, ask_server
@@ -101,12 +93,10 @@ class WorkerState:
     async def _server_problem(self, client: Client) -> str | None:
         try:
             await client.service_client.check_health(timeout=_ANSWERS_WITHIN)
-            if self._ask_server is not None:
-                return await self._ask_server(client)
+            return await self._ask_server(client) if self._ask_server is not None else None
         except (RPCError, RuntimeError):
             host = client.service_client.config.target_host
             return f"the Temporal server at {host} does not answer"
-        return None
 
     async def _store_problem(self) -> str | None:
         """Return why the store cannot be used, with one query at a time for all callers."""
@@ -168,18 +158,12 @@ class _OnlyUnlocked(ActivityInboundInterceptor):
                 raise ApplicationError(
                     str(given.why),
                     type=type(given.why).__name__,
-                    non_retryable=_is_untouched(info),
+                    # If no earlier attempt may have had an effect, the workflow waits and schedules
+                    # the activity again, so that no attempt is used up: a call may have only one.
+                    # The activities that it waits with are retried without a limit.
+                    non_retryable=info.attempt == 1 and info.activity_type not in _WAITS,
                 )
         return await super().execute_activity(input)
-
-
-def _is_untouched(info: activity.Info) -> bool:
-    """Return True if no earlier attempt of the activity may have had an effect.
-
-    The workflow then waits and schedules the activity again, so no attempt is used up: a call may
-    have only one. The activities that the workflow waits with are retried without a limit.
-    """
-    return info.attempt == 1 and info.activity_type not in _WAITS
 
 
 T = TypeVar("T")
@@ -212,7 +196,9 @@ class AwaitedParts:
             try:
                 answer = await attempt()
             except (ServerUnreachable, StoreUnavailable) as away:
-                self._log_reason(str(away))
+                if not self._state.waits_for:
+                    _log.warning("the worker waits, and begins by itself once it can: %s", away)
+                self._state.waits_for = str(away)
             else:
                 if self._state.waits_for:
                     _log.info("it is there: the worker goes on")
@@ -223,8 +209,3 @@ class AwaitedParts:
             if self._stop.is_set():
                 raise StoppedWaiting
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-
-    def _log_reason(self, why: str) -> None:
-        if not self._state.waits_for:
-            _log.warning("the worker waits, and begins by itself once it can: %s", why)
-        self._state.waits_for = why

@@ -9,8 +9,8 @@ from orchestrator.arazzo.arazzo_document import parse_document
 from orchestrator.arazzo.arazzo_files import content_of, load_contents
 from orchestrator.arazzo.binding import bind
 from orchestrator.arazzo.engine import CallMove, StepAnswer, next_move
-from orchestrator.client.mission_calls import mission_calls
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_record import mission_calls
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.models import WorkflowSource
 from orchestrator.runtime.demo import LEAVING

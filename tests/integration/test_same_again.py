@@ -90,7 +90,8 @@ async def test_the_same_payee_is_paid_again_and_all_else_is_asked_about(bank: St
         await mission.approve(above, approver="bob@example.com")
         other = await next_card(mission, first, above)
         revoked = await run_apart(
-            *("confirm", "revoke", first.confirmation_id, "--by", "bob@example.com", "--json"),
+            *("confirm", "reject", first.confirmation_id, "--rule", "--reason", "enough", "--json"),
+            *("--approver", "bob@example.com"),
             environment=bank.environment,
         )
         await mission.approve(other, approver="bob@example.com")

@@ -10,7 +10,7 @@ import pytest
 import typer
 from pytest import MonkeyPatch
 
-from orchestrator.cli.answering import ask_fields, given_texts, unnamed_text
+from orchestrator.cli.answering import ask_fields, given_texts
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.leg import Question
 from tests.unit.cli.conftest import Terminal
@@ -101,8 +101,10 @@ def test_texts_stay_as_they_were_typed() -> None:
     assert given_texts(["a=012", "b=x=y"]) == {"a": "012", "b": "x=y"}
     with pytest.raises(UsageError, match="given twice"):
         given_texts(["a=1", "a=2"])
-    assert unnamed_text(["next", "Friday"]) == "next Friday"
-    assert unnamed_text(["cabin=economy", "Friday"]) == unnamed_text([]) == ""
+    with pytest.raises(UsageError, match="NAME=VALUE"):
+        given_texts(["cabin=economy", "Friday"])
+    assert given_texts(["next", "Friday"]) == "next Friday"
+    assert not given_texts([])
 
 
 class Leg:

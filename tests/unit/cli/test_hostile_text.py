@@ -10,10 +10,12 @@ from typing import Any, get_args, get_type_hints
 import pytest
 import yaml
 
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
 from orchestrator.adapters.storage.sql_vault import SqlVault, VaultContents
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
-from orchestrator.cli import chaos_runs, dev_commands, output, tools_commands
+from orchestrator.cli import chaos_runs, dev_commands, output
 from orchestrator.cli.main import COMMANDS, load_command
 from orchestrator.client import notice_replays as notices
 from orchestrator.client.mission_client import MissionClient
@@ -49,7 +51,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "confirm notices | test": ("--test", _WORST),
     "confirm reject": (_WORST, "--reason", "no"),
     "confirm respond": (_WORST, "--text", "a later one"),
-    "confirm revoke": (_WORST,),
+    "confirm reject | rule": (_WORST, "--rule", "--reason", "enough"),
     "confirm show": (_WORST,),
     "demo": (),
     "key": ("approval", "key.jwk", "--approver", _WORST, "--issuer", "example.com"),
@@ -185,9 +187,10 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     monkeypatch.setattr(dev_commands, "_demo", gives(DemoReport))
     monkeypatch.setattr(chaos_runs, "on_a_stack", gives(ChaosReport))
     monkeypatch.setattr(chaos_runs, "try_pairs", gives(PairsReport))
-    monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
+    monkeypatch.setattr(ToolClient, "call", gives(ToolOutcome))
     before = Catalog.from_documents({"worst": _worst(shop, f"{hostile(str)} then")})
-    monkeypatch.setattr(tools_commands, "_catalog_of", lambda _: before)
+    monkeypatch.setattr(SqlCatalogs, "pinned_by", lambda *_: before.digest)
+    monkeypatch.setattr(SqlCatalogs, "get", lambda *_: before)
     monkeypatch.setattr(notices, "notice_list", gives(notices.NoticeList))
     monkeypatch.setattr(notices, "replay", gives(notices.Replayed))
     monkeypatch.setattr(notices, "try_channel", gives(DeliveryReport))

@@ -89,6 +89,7 @@ def test_a_model_option_overrides_rules_in_the_environment(monkeypatch: pytest.M
         "pii name --forget --mission m",
         "pii --mission m",
         "pii --value x",
+        "confirm reject CID --rule --reason no --then skip",
         "confirm notices n-1",
         "confirm notices --replay",
         "confirm notices --test ops --replay --since 1h",

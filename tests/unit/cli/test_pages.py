@@ -261,7 +261,7 @@ PAGES: Final[dict[str, tuple[Callable[[Console, Any], None], Any]]] = {
     "plan": (render_missions.plan_preview, PLAN),
     "mission": (render_missions.mission, _mission()),
     "mission-rolled-back": (render_missions.mission, _rolled_back()),
-    "mission-unreadable": (render_missions.known, KNOWN),
+    "mission-unreadable": (render_missions.partial, KNOWN),
     "missions": (render_missions.missions, [SUMMARY]),
     "rollback-preview": (render_missions.rollback_preview, PREVIEW),
     "rollback": (render_missions.rollback, _parked()),

@@ -143,7 +143,7 @@ async def sent(*fails: Exception, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids under which an update was sent until it was taken."""
     updates = Updates(*fails)
     connection = Connection(cast(Client, updates), "missions")
-    monkeypatch.setattr(connection, "_check_taken", AsyncMock())
+    connection.note_worker("trip")
     monkeypatch.setattr("orchestrator.client.connection.check_size", AsyncMock())
     assert await connection.update("trip", "decide", Record(), str, about="trip.1") == "taken"
     return updates.ids

@@ -15,9 +15,9 @@ from orchestrator.adapters.temporal.mission_history import LedgerRead
 from orchestrator.client import mission_state
 from orchestrator.client.connection import Connection
 from orchestrator.client.history_replay import Replays
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_state import read_accepted, read_mission, read_report
-from orchestrator.client.opened_cards import opened_cards, rest_after
-from orchestrator.client.waits import all_waiting, open_card, waits_of
+from orchestrator.client.waits import all_waiting, open_card, opened_cards, rest_after
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import CardUnknown, EventsUnreadable, UsageError
 from orchestrator.messages import names
@@ -214,7 +214,7 @@ async def test_a_card_is_looked_up_in_the_memo_of_its_mission() -> None:
         with pytest.raises(CardUnknown):
             await open_card(connection, unknown)
     one.status = Is.COMPLETED
-    assert await waits_of(connection, "trip") == Waiting()
+    assert await MissionHandle(connection, "trip").waiting() == Waiting()
 
 
 class Opening(Run):
@@ -249,7 +249,7 @@ async def test_cards_come_as_their_mission_writes_them_into_its_memo(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each once, and again after it was closed only if it is another; from its events alone."""
-    monkeypatch.setattr("orchestrator.client.opened_cards._RESTS_S", (0, 0))
+    monkeypatch.setattr("orchestrator.client.waits._RESTS_S", (0, 0))
     amended, second = (CARD.model_copy(update={"digest": one * 64}) for one in "fe")
     opening = Opening(CARD, CARD, None, CARD, amended, None, second, None)
 

@@ -10,8 +10,7 @@ from orchestrator.adapters.storage.sql_vault import SqlVault
 from orchestrator.adapters.storage.store import Store
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import skipped
-from orchestrator.client.personal_data import BroughtInputs, separate_personal
-from orchestrator.client.start import Starter
+from orchestrator.client.start import BroughtInputs, Starter, separate_personal
 from orchestrator.core.errors import DocumentInvalid, MissionIdTaken, NoWorker, UsageError
 from orchestrator.core.pii import handle_of
 from orchestrator.core.record import JsonObject

@@ -20,11 +20,11 @@ from orchestrator.adapters.temporal.payload_keys import PayloadKeys, new_payload
 from orchestrator.core.errors import UsageError
 from orchestrator.runtime.registration import (
     INDEXED,
-    _look_again,
-    _skew_of,
+    register_lost,
     register_search_attributes,
     registration_fault,
     schedule_sweep,
+    skew_shown,
 )
 from orchestrator.runtime.worker_state import WorkerState
 from orchestrator.settings import Settings
@@ -90,8 +90,8 @@ async def test_what_an_emptied_server_has_lost_is_registered_again() -> None:
     """Search attributes and the schedule of the sweep; a pause of an operator is no loss."""
     emptied, state = Namespace(), WorkerState()
     fault = await registration_fault(emptied.client)
-    await _look_again(emptied.client, Settings(), state)
-    await _look_again(emptied.client, Settings(), state)
+    await register_lost(emptied.client, Settings(), state)
+    await register_lost(emptied.client, Settings(), state)
 
     assert fault is not None
     assert await registration_fault(emptied.client) is None
@@ -105,7 +105,7 @@ async def test_what_an_emptied_server_has_lost_is_registered_again() -> None:
 )
 def test_a_clock_is_read_from_the_last_poll(polled: int, poll: int, skew: int | None) -> None:
     """By the server's time of it; what may be the length of a poll says nothing."""
-    found = _skew_of(timedelta(seconds=polled), timedelta(seconds=poll))
+    found = skew_shown(timedelta(seconds=polled), timedelta(seconds=poll))
 
     assert found == (None if skew is None else timedelta(seconds=skew))
 
