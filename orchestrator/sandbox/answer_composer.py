@@ -99,18 +99,14 @@ def _rank(value: Any, order: Sequence[Any]) -> Decimal | None:
 def _is_asked_for(item: JsonObject, arguments: Mapping[str, Any]) -> bool:
     for name, wanted in arguments.items():
         if name in _TEXTS and isinstance(wanted, str):
-            if not _holds_word(item, wanted):
+            present = _words(" ".join(str(value) for value in item.values()))
+            if present.isdisjoint(_words(wanted)):
                 return False
             continue
         property_name = _property(item, name)
         if property_name and not _is_same(item[property_name], wanted):
             return False
     return True
-
-
-def _holds_word(item: JsonObject, query: str) -> bool:
-    present = _words(" ".join(str(value) for value in item.values()))
-    return not present.isdisjoint(_words(query))
 
 
 def _words(text: str) -> set[str]:

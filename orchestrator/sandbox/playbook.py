@@ -145,13 +145,26 @@ def offer_flights(draft: Draft) -> None:
     is_return = arguments.get("return_date") is not None
     if is_return:
         _refuse_backwards(draft, "departure_date", "return_date")
-    one_way = 62 + Random(_route(arguments)).randint(0, 44)
+    ends = sorted((arguments["origin"].casefold(), arguments["destination"].casefold()))
+    one_way = 62 + Random(f"{ends}:{arguments['departure_date'][:7]}").randint(0, 44)
     for item in draft.items:
         stops = 0 if arguments.get("direct_only") else draft.rng.choice((0, 0, 1))
         share = one_way * (1.9 if is_return else 1.0) * (0.8 if stops else 1.0)
         share *= _CABIN_FACTORS.get(str(arguments.get("cabin")), 1.0) * draft.rng.uniform(0.95, 1.2)
         due = money(round(share, 2), arguments.get("currency")).times(arguments["passengers"])
-        item |= {"stops": stops, "price": due.to_json(), **_timetable(draft.rng, stops)}
+        airline = draft.rng.choice(list(_AIRLINES))
+        start = draft.rng.randrange(6 * 60, 17 * 60, 5)
+        end = start + 150 + 110 * stops + draft.rng.randrange(0, 60, 5)
+        item |= {
+            "stops": stops,
+            "price": due.to_json(),
+            **{
+                "airline": airline,
+                "flight_number": f"{_AIRLINES[airline]}{draft.rng.randint(100, 999)}",
+                "departure_time": f"{start // 60:02}:{start % 60:02}",
+                "arrival_time": f"{end // 60:02}:{end % 60:02}",
+            },
+        }
         if not is_return:
             item.pop("return_date", None)
 
@@ -205,23 +218,6 @@ def _refuse_backwards(
 
 def _day(draft: Draft, name: str) -> date:
     return date.fromisoformat(draft.arguments[name])
-
-
-def _route(arguments: Any) -> str:
-    ends = sorted((arguments["origin"].casefold(), arguments["destination"].casefold()))
-    return f"{ends}:{arguments['departure_date'][:7]}"
-
-
-def _timetable(rng: Random, stops: int) -> dict[str, Any]:
-    airline = rng.choice(list(_AIRLINES))
-    start = rng.randrange(6 * 60, 17 * 60, 5)
-    end = start + 150 + 110 * stops + rng.randrange(0, 60, 5)
-    return {
-        "airline": airline,
-        "flight_number": f"{_AIRLINES[airline]}{rng.randint(100, 999)}",
-        "departure_time": f"{start // 60:02}:{start % 60:02}",
-        "arrival_time": f"{end // 60:02}:{end % 60:02}",
-    }
 
 
 TRAVEL = Playbook(

@@ -85,7 +85,12 @@ class ProviderReads:
         draft = Draft(call=call, parents=parents, rng=self._compose.rng(call))
         named = self._document.listed_resource(operation)
         offered = self._document.offered_ids(operation)
-        standing = self._standing(call, [named] if named else offered)
+        things = [
+            thing
+            for name in ([named] if named else offered)
+            for thing in self._playbook.standing.get(name, ())
+        ]
+        standing = self._matching(call, things)
         if named:
             draft.items = [*self._stored(call, named), *standing]
         else:
@@ -93,8 +98,17 @@ class ProviderReads:
         self._compose.behave(draft)
         if not named:
             draft.items.sort(key=_price)
-        draft.items = keep(draft.items, call.arguments, ranks=self._ranks(operation))
-        draft.items = draft.items[: self._most(operation)]
+        properties = self._document.book.properties(operation.item_schema or {})
+        resolved = {name: self._document.book.resolve(inner) for name, inner in properties.items()}
+        draft.items = keep(
+            draft.items,
+            call.arguments,
+            ranks={name: inner["enum"] for name, inner in resolved.items() if "enum" in inner},
+        )
+        answer = self._document.book.resolve(operation.answer_schema or {})
+        found = self._document.book.properties(answer).get(operation.list_name or "", answer)
+        most: int | None = self._document.book.resolve(found).get("maxItems")
+        draft.items = draft.items[:most]
         for offered_id in offered:
             self.remember(offered_id, draft.items)
         name = call.operation.list_name
@@ -149,10 +163,6 @@ class ProviderReads:
         parents = {n: call.arguments.get(n) for n in call.operation.path_names}
         return [r for r in made if _is_under(parents, r.facts)]
 
-    def _standing(self, call: Call, names: list[str]) -> list[JsonObject]:
-        things = [thing for name in names for thing in self._playbook.standing.get(name, ())]
-        return self._matching(call, things)
-
     def _matching(self, call: Call, things: list[JsonObject]) -> list[JsonObject]:
         schema = call.operation.item_schema or {}
         items = [self._compose.projected(call, schema, facts) for facts in things]
@@ -181,17 +191,6 @@ class ProviderReads:
         for item in items:
             if is_id(item.get(name)):
                 self._store.keep_note("offer", name, str(item[name]), item)
-
-    def _most(self, operation: ServedOperation) -> int | None:
-        answer = self._document.book.resolve(operation.answer_schema or {})
-        found = self._document.book.properties(answer).get(operation.list_name or "", answer)
-        most: int | None = self._document.book.resolve(found).get("maxItems")
-        return most
-
-    def _ranks(self, operation: ServedOperation) -> dict[str, Any]:
-        properties = self._document.book.properties(operation.item_schema or {})
-        resolved = {name: self._document.book.resolve(inner) for name, inner in properties.items()}
-        return {name: inner["enum"] for name, inner in resolved.items() if "enum" in inner}
 
 
 def _counted(value: Any, number: int) -> Any:
@@ -342,9 +341,17 @@ class Provider:
         operation = call.operation
         named = self._document.resource_ids.get(operation.operation_id, UNNAMED)
         parents = self._find.parents(call)
-        existing = self._existing(call, named)
+        values = self._document.given_values(call.operation, call.arguments)
+        value = values.get(self._document.chosen_name(call.operation) or named)
+        existing = self._store.resource(named, str(value)) if is_id(value) else None
         if existing is None:
-            self._refuse_known_reference(call, named)
+            reference = call.cause.client_reference
+            known = self._store.resource_by_reference(reference, named) if reference else None
+            if known:
+                detail = (
+                    f"client_reference {reference!r} already names {named} {known.resource_id}."
+                )
+                raise RequestRefused(call.operation.refusal(409, 422), detail)
         else:
             self._refuse_taken_name(call, existing)
         identity = self._identity(call, named, is_known=existing is not None)
@@ -408,19 +415,6 @@ class Provider:
         identity: str | int
         identity = self._fresh_id(call, named) if given is None else values[given]
         return identity
-
-    def _existing(self, call: Call, named: str) -> Resource | None:
-        """Return the existing resource that this call makes binding, when it names one."""
-        values = self._document.given_values(call.operation, call.arguments)
-        value = values.get(self._document.chosen_name(call.operation) or named)
-        return self._store.resource(named, str(value)) if is_id(value) else None
-
-    def _refuse_known_reference(self, call: Call, named: str) -> None:
-        reference = call.cause.client_reference
-        known = self._store.resource_by_reference(reference, named) if reference else None
-        if known:
-            detail = f"client_reference {reference!r} already names {named} {known.resource_id}."
-            raise RequestRefused(call.operation.refusal(409, 422), detail)
 
     def _refuse_taken_name(self, call: Call, existing: Resource) -> None:
         """Refuse to make under a chosen name what the same operation has made, and still stands."""
@@ -513,7 +507,10 @@ class Provider:
             return self._change_unknown(call, "cancel")
         earlier = self._store.note("cancellation", operation.operation_id, resource.resource_id)
         if earlier is not None:
-            self._refuse_second_delete(call)
+            operation = call.operation
+            gone = next((status for status in (404, 410) if operation.declares(status)), None)
+            if operation.method == "delete" and call.cause.idempotency_key is None and gone:
+                raise RequestRefused(gone, f"{operation.path} is deleted already.")
             return earlier["body"]
         sent = next((v for n, v in call.arguments.items() if n.lower() == VERSION), "*")
         is_versioned = self._document.version_name(resource.operation) is not None
@@ -541,13 +538,6 @@ class Provider:
         refund = find_money(resource.facts)
         self._record(call, "cancel", named, resource_id, cause, refund)
         return body
-
-    def _refuse_second_delete(self, call: Call) -> None:
-        """Refuse a second DELETE without a key, like providers that declare 404 or 410."""
-        operation = call.operation
-        gone = next((status for status in (404, 410) if operation.declares(status)), None)
-        if operation.method == "delete" and call.cause.idempotency_key is None and gone:
-            raise RequestRefused(gone, f"{operation.path} is deleted already.")
 
     def _state_after(
         self, call: Call, resource: Resource, operation: ServedOperation

@@ -196,17 +196,13 @@ class ResourceFinder:
         if place is None or not is_id(value):
             return None
         for resource in self._store.resources_of_id(str(value)):
-            if self._is_of_kind(resource, place):
+            maker = self._document.operation(resource.operation)
+            at = maker.place if maker is not None else None
+            if at is None or at.position is Position.WITHIN or at.things == place.things:
                 return resource
         if self._is_missing(call, place, str(value)):
             raise self._unknown(call, place.parameter, value)
         return None
-
-    def _is_of_kind(self, resource: Resource, place: ThingPlace) -> bool:
-        """Return True if a resource was made at a place, or its own place is unknown."""
-        maker = self._document.operation(resource.operation)
-        at = maker.place if maker is not None else None
-        return at is None or at.position is Position.WITHIN or at.things == place.things
 
     def _is_missing(self, call: Call, place: ThingPlace, value: str) -> bool:
         """Return True if a resource of this id would be known if it existed."""

@@ -76,7 +76,19 @@ class RequestValidator:
         sent = self._body(operation, request, body, violations)
         if violations:
             raise _refused(operation, violations)
-        return {**_body_defaults(operation), **given, **sent}
+        properties = operation.book.properties(operation.body_schema or {})
+        resolved = {name: operation.book.resolve(schema) for name, schema in properties.items()}
+        return {
+            **(
+                {
+                    name: schema["default"]
+                    for name, schema in resolved.items()
+                    if "default" in schema
+                }
+            ),
+            **given,
+            **sent,
+        }
 
     def _parameters(self, operation: ServedOperation) -> list[Style]:
         key = (operation.path, operation.method)
@@ -91,7 +103,13 @@ class RequestValidator:
     def _value(self, operation: ServedOperation, style: Style, request: Request, path: str) -> Any:
         location = style.location
         if location == "path":
-            text = _path_texts(operation, request, path).get(style.name)
+            decoded = [text.replace("%2F", "/") for text in operation.path_values(path) or []]
+            raw = request.scope.get("raw_path") or b""
+            whole = raw.decode("latin-1").partition("?")[0]
+            encoded = operation.path_values(whole[len(request.scope.get("root_path", "")) :]) or []
+            if [unquote(text).replace("%2F", "/") for text in encoded] != decoded:
+                encoded = [quote(text, safe="") for text in decoded]
+            text = dict(zip(operation.path_names, encoded, strict=True)).get(style.name)
             return ABSENT if text is None else read_path(style, text, self._values)
         if location == "header":
             found = request.headers.get(style.name)
@@ -169,32 +187,12 @@ def sent_path(scope: Mapping[str, Any]) -> str:
     return whole[prefix:] or "/"
 
 
-def _path_texts(operation: ServedOperation, request: Request, path: str) -> dict[str, str]:
-    """Return the text of each path parameter, percent-encoded as it arrived if known.
-
-    Only the encoding distinguishes a delimiter inside an element from one between elements.
-    """
-    decoded = [text.replace("%2F", "/") for text in operation.path_values(path) or []]
-    raw = request.scope.get("raw_path") or b""
-    whole = raw.decode("latin-1").partition("?")[0]
-    encoded = operation.path_values(whole[len(request.scope.get("root_path", "")) :]) or []
-    if [unquote(text).replace("%2F", "/") for text in encoded] != decoded:
-        encoded = [quote(text, safe="") for text in decoded]
-    return dict(zip(operation.path_names, encoded, strict=True))
-
-
 def _refused(
     operation: ServedOperation, violations: list[Violation], *, status: int | None = None
 ) -> RequestRefused:
     detail = "; ".join(f"{violation.field}: {violation.reason}" for violation in violations)
     chosen = operation.refusal(422, 400) if status is None else status
     return RequestRefused(chosen, detail, violations=violations)
-
-
-def _body_defaults(operation: ServedOperation) -> dict[str, Any]:
-    properties = operation.book.properties(operation.body_schema or {})
-    resolved = {name: operation.book.resolve(schema) for name, schema in properties.items()}
-    return {name: schema["default"] for name, schema in resolved.items() if "default" in schema}
 
 
 class UnreadableBody(ValueError):

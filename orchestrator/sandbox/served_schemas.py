@@ -65,17 +65,14 @@ class SchemaBook:
         if "$ref" not in schema and "allOf" not in schema:
             return schema
         if id(schema) not in self._resolved:
-            self._resolved[id(schema)] = (schema, self._folded(schema))
+            siblings = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+            parts = [self._lookup(str(schema["$ref"]))] if "$ref" in schema else []
+            parts = [*parts, *schema.get("allOf", [])]
+            joined: dict[str, Any] = {}
+            for part in [*(self.resolve(part) for part in parts), siblings]:
+                joined = joined_schema(joined, part)
+            self._resolved[id(schema)] = (schema, joined)
         return self._resolved[id(schema)][1]
-
-    def _folded(self, schema: Schema) -> Schema:
-        siblings = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-        parts = [self._lookup(str(schema["$ref"]))] if "$ref" in schema else []
-        parts = [*parts, *schema.get("allOf", [])]
-        joined: dict[str, Any] = {}
-        for part in [*(self.resolve(part) for part in parts), siblings]:
-            joined = joined_schema(joined, part)
-        return joined
 
     def variants(self, schema: Schema) -> tuple[Schema, ...]:
         """Return the schema merged with each of its alternatives; only itself without any."""

@@ -299,7 +299,24 @@ class Synthesizer:
                 at = 0 if name in scene.wrappers else depth
                 yield from self._objects(schema, scene, at)
             case "array":
-                yield self._array(schema, scene, name, depth)
+                is_enough = depth > _DEEPEST or scene.effort.is_large
+                least = int(schema.get("minItems", 0 if is_enough else 1))
+                most = min(int(schema.get("maxItems", 3)), max(least, 3))
+                if is_enough or "items" not in schema:
+                    most = least
+                below = scene if depth <= 1 else scene.inside()
+                count = scene.rng.randint(min(least, most), most)
+                singular = name.removesuffix("s")
+                items: list[Any] = []
+                for _ in range(count * ATTEMPTS):
+                    item = self.value(
+                        schema.get("items", {}), below, name=singular, depth=depth + 1
+                    )
+                    if not schema.get("uniqueItems") or item not in items:
+                        items.append(item)
+                    if len(items) == count:
+                        break
+                yield items
             case "string":
                 yield from strings(schema, scene, name, self._words)
             case "integer":
@@ -313,24 +330,6 @@ class Synthesizer:
                 yield is_said or scene.rng.random() < 0.7
             case "null":
                 yield None
-
-    def _array(self, schema: Schema, scene: Scene, name: str, depth: int) -> list[Any]:
-        is_enough = depth > _DEEPEST or scene.effort.is_large
-        least = int(schema.get("minItems", 0 if is_enough else 1))
-        most = min(int(schema.get("maxItems", 3)), max(least, 3))
-        if is_enough or "items" not in schema:
-            most = least
-        below = scene if depth <= 1 else scene.inside()
-        count = scene.rng.randint(min(least, most), most)
-        singular = name.removesuffix("s")
-        items: list[Any] = []
-        for _ in range(count * ATTEMPTS):
-            item = self.value(schema.get("items", {}), below, name=singular, depth=depth + 1)
-            if not schema.get("uniqueItems") or item not in items:
-                items.append(item)
-            if len(items) == count:
-                break
-        return items
 
 
 def _additional_schema(schema: Schema) -> Schema:

@@ -123,8 +123,14 @@ def read_named(style: Style, query: RawQuery, claimed: Sequence[str], values: Wi
         return _of_content(style, found[-1], values) if found else ABSENT
     is_object = "object" in values.types(style.schema)
     if style.style != "deepObject" and style.explode and is_object:
-        whole = _exploded_object(style, query, claimed, values)
-        if whole is not ABSENT:
+        own, is_map = values.names(style.schema), values.is_map(style.schema)
+        whole = {}
+        for root in dict.fromkeys(name.partition("[")[0] for name, _ in query.pairs):
+            is_own = root in own or (is_map and root not in claimed and root != style.name)
+            tree = tree_of(root, query.pairs) if is_own else None
+            if tree is not None:
+                whole[root] = values.nested(values.property(style.schema, root), tree)
+        if whole:
             return whole
     if not style.explode and style.style != "deepObject":
         raw = [text for name, text in query.parts if name == style.name]
@@ -133,19 +139,6 @@ def read_named(style: Style, query: RawQuery, claimed: Sequence[str], values: Wi
     tree = tree_of(style.name, query.pairs)
     counted = style.style == "deepObject"
     return ABSENT if tree is None else values.nested(style.schema, tree, counted=counted)
-
-
-def _exploded_object(
-    style: Style, query: RawQuery, claimed: Sequence[str], values: WireValues
-) -> Any:
-    own, is_map = values.names(style.schema), values.is_map(style.schema)
-    found = {}
-    for root in dict.fromkeys(name.partition("[")[0] for name, _ in query.pairs):
-        is_own = root in own or (is_map and root not in claimed and root != style.name)
-        tree = tree_of(root, query.pairs) if is_own else None
-        if tree is not None:
-            found[root] = values.nested(values.property(style.schema, root), tree)
-    return found or ABSENT
 
 
 def _of_content(style: Style, text: str, values: WireValues) -> Any:
