@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +175,12 @@ def main() -> None:
     given = parser.parse_args()
     settings = load_settings()
     workflows = [load_class(given.workflow)] if given.workflow else []
-    plugins = [_serving([load_activity(one) for one in given.activity])]
+    plugins = [
+        SimplePlugin(
+            "orchestrator.chaos.user_code",
+            activities=list([load_activity(one) for one in given.activity]),
+        )
+    ]
     if given.points is None:
         return asyncio.run(
             run_worker(
@@ -196,11 +201,6 @@ def main() -> None:
         asyncio.run(_serve(theirs, catalog, workflows, [*plugins, killing]))
 
     keep_alive(serve, given.queues, started=given.ready_file.touch)
-
-
-def _serving(activities: Sequence[Callable[..., Any]]) -> SimplePlugin:
-    """Return the plugin of workers that serve a user's activities."""
-    return SimplePlugin("orchestrator.chaos.user_code", activities=list(activities))
 
 
 async def _serve(
