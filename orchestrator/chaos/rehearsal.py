@@ -175,13 +175,8 @@ class _Rehearser:
         catalog = Catalog.from_documents(sources.documents)
         written = write_redirected(sources.documents, folder, port=ports.sandbox)
         person = {**make_up_person(catalog), **SANDBOX_PROFILE}
-        # A worker that asks a model gets its key.
-        has_key = self._request.model is not None or "ORCHESTRATOR_PLANNER_MODEL" in environ
-        inherited = {
-            name: value
-            for name, value in environ.items()
-            if _OF_PLANNING.fullmatch(name) and (has_key or not _SECRET.search(name))
-        }
+        asks_a_model = self._request.model is not None or "ORCHESTRATOR_PLANNER_MODEL" in environ
+        inherited = _inherited(environ, asks_a_model=asks_a_model)
         credentials = sandbox_credentials(sources.documents)
         stack = Stack(
             folder, (written.folder,), ports, credentials=credentials, inherited=inherited
@@ -282,3 +277,12 @@ def _fill_vault(stack: Stack, values: Mapping[str, str]) -> None:
     vault = open_vault(stack.settings)
     for name, value in values.items():
         vault.put(name, value)
+
+
+def _inherited(environ: Mapping[str, str], *, asks_a_model: bool) -> dict[str, str]:
+    """Return the variables for the parts; a key is passed to a worker that asks a model."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if _OF_PLANNING.fullmatch(name) and (asks_a_model or not _SECRET.search(name))
+    }
