@@ -215,7 +215,11 @@ class _Place:
                 steps.append(self._step(step))
             except DocumentInvalid as fault:
                 self._binder.faults.append(fault)
-        self._check_inherited()
+        for step in self._workflow.steps[:1]:
+            for one in step.parameters:
+                key = (one.name, one.place)
+                if one.is_inherited and one.place and key not in self._taken:
+                    self._notes.append(f"the parameter {one.name!r} of the workflow has no effect")
         if not steps:
             return None
         bound = WrittenWorkflow(
@@ -382,14 +386,6 @@ class _Place:
         }
         return common.model_copy(update=changes)
 
-    def _check_inherited(self) -> None:
-        """Report parameters of the workflow that no step takes."""
-        for step in self._workflow.steps[:1]:
-            for one in step.parameters:
-                key = (one.name, one.place)
-                if one.is_inherited and one.place and key not in self._taken:
-                    self._notes.append(f"the parameter {one.name!r} of the workflow has no effect")
-
     def _called(
         self, reference: str, parameters: Iterable[GivenParameter], pointer: str
     ) -> tuple[WrittenWorkflow, JsonObject]:
@@ -463,7 +459,24 @@ class _Place:
         field = "operationId" if step.operation_id else "operationPath"
         pointer = f"{step.pointer}/{field}"
         if step.operation_path:
-            return self._tool_at(step.operation_path, pointer)
+            found = _PATH.fullmatch(step.operation_path)
+            steps = parse_pointer(unquote(found["pointer"])) if found else ()
+            if found is None or len(steps) != 3 or steps[0] != "paths":
+                reason = "an operationPath is {$sourceDescriptions.NAME.url}#/paths/~1PATH/METHOD"
+                raise self.invalid(pointer, f"{step.operation_path!r} names no operation", reason)
+            named = _SOURCE.fullmatch(found["source"].strip("{}"))
+            if named:
+                source = self._source_named(named["name"], pointer)
+            else:
+                by_url = [one for one in self._document.sources if one.url == found["source"]]
+                source = by_url[0] if by_url else self._source_named(found["source"], pointer)
+            document = self._document_of(source)
+            tools = [
+                tool
+                for tool in self._catalog.tools.values()
+                if (tool.document, tool.path, tool.method) == (document, steps[1], steps[2].upper())
+            ]
+            return self._only(tools, f"{steps[2].upper()} {steps[1]}", [document], pointer)
         return self._operation(step.operation_id, pointer)
 
     def _operation(self, operation_id: str, pointer: str) -> Tool:
@@ -529,27 +542,6 @@ class _Place:
                 f"map it to one of: {known}",
             )
         return found
-
-    def _tool_at(self, operation_path: str, pointer: str) -> Tool:
-        """Return the tool at `{$sourceDescriptions.NAME.url}#/paths/~1x/get`."""
-        found = _PATH.fullmatch(operation_path)
-        steps = parse_pointer(unquote(found["pointer"])) if found else ()
-        if found is None or len(steps) != 3 or steps[0] != "paths":
-            reason = "an operationPath is {$sourceDescriptions.NAME.url}#/paths/~1PATH/METHOD"
-            raise self.invalid(pointer, f"{operation_path!r} names no operation", reason)
-        named = _SOURCE.fullmatch(found["source"].strip("{}"))
-        if named:
-            source = self._source_named(named["name"], pointer)
-        else:
-            by_url = [one for one in self._document.sources if one.url == found["source"]]
-            source = by_url[0] if by_url else self._source_named(found["source"], pointer)
-        document = self._document_of(source)
-        tools = [
-            tool
-            for tool in self._catalog.tools.values()
-            if (tool.document, tool.path, tool.method) == (document, steps[1], steps[2].upper())
-        ]
-        return self._only(tools, f"{steps[2].upper()} {steps[1]}", [document], pointer)
 
 
 @read_once

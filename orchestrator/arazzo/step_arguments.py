@@ -117,7 +117,15 @@ class StepArguments:
             properties = {name: name for name in self._tool.properties}
         if not properties:
             raise self._invalid(body.pointer, f"{self._tool.name} takes no request body")
-        self._check_type(body)
+        stated, sent = (
+            text.partition(";")[0].strip().lower()
+            for text in (body.content_type, self._tool.body_content_type or "")
+        )
+        if stated and sent and stated != sent and isinstance(body.payload, str):
+            reason = f"{self._tool.name} is sent {sent}, and not {stated}"
+            raise self._invalid(f"{body.pointer}/contentType", reason)
+        if stated and sent and stated != sent:
+            self.notes.append(f"the contentType {stated} has no effect: {sent} is sent")
         payload = self._payload(body)
         if "" in properties:
             self.arguments[properties[""]] = payload
@@ -144,17 +152,6 @@ class StepArguments:
                 reason = unknown_name(name, properties)
                 of = f"no property of the body of {self._tool.name}"
                 raise self._invalid(f"{pointer}/payload", reason.replace("no input here", of))
-
-    def _check_type(self, body: GivenBody) -> None:
-        stated, sent = (
-            text.partition(";")[0].strip().lower()
-            for text in (body.content_type, self._tool.body_content_type or "")
-        )
-        if stated and sent and stated != sent and isinstance(body.payload, str):
-            reason = f"{self._tool.name} is sent {sent}, and not {stated}"
-            raise self._invalid(f"{body.pointer}/contentType", reason)
-        if stated and sent and stated != sent:
-            self.notes.append(f"the contentType {stated} has no effect: {sent} is sent")
 
     def _payload(self, body: GivenBody) -> JsonValue:
         payload = self._read_payload(body)

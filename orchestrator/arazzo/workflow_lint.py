@@ -129,8 +129,32 @@ class _Checker:
 
     def findings(self) -> Iterator[Finding]:
         for reading in self.readings:
-            yield from self._check_reading(reading)
-        yield from self._check_inputs()
+            one = reading.expression
+            if one.root == "inputs" and not _is_declared(one.name, self.workflow.inputs):
+                yield self._finding("ARZ004", reading.pointer, f"{one.text} is no declared input")
+            elif one.root == "steps":
+                yield from self._check_step_reading(reading)
+            elif one.root == "workflows" and one.field == "outputs":
+                found = [w for w in self.ended if w.workflow_id == one.holder]
+                is_known = one.holder in self.root.depends_on
+                if not is_known:
+                    reason = f"{one.text} reads a workflow that this one does not depend on"
+                    yield self._finding("ARZ006", reading.pointer, reason)
+                elif found and not _names(one.name, found[0].outputs):
+                    yield self._finding("ARZ003", reading.pointer, f"{one.text}: no such output")
+            elif one.root == "outputs" and reading.step is not None:
+                called = self.workflow.steps[reading.step].workflow
+                if called is None or not _names(one.name, called.outputs):
+                    reason = f"{one.text} is no output of a workflow that the step calls"
+                    yield self._finding("ARZ003", reading.pointer, reason)
+            elif one.root in ("components", "sourceDescriptions"):
+                reason = f"{one.text} has no value while a workflow runs"
+                yield self._finding("ARZ003", reading.pointer, reason)
+        read = {r.expression.name for r in self.readings if r.expression.root == "inputs"}
+        for name in properties_of(self.workflow.inputs):
+            if not any(one == name or one.startswith((f"{name}.", f"{name}[")) for one in read):
+                pointer = f"{self.workflow.pointer}/inputs"
+                yield self._finding("ARZ015", pointer, f"nothing reads the input {name!r}")
         for index, step in enumerate(self.workflow.steps):
             yield from self._check_flow(index, step)
             yield from self._check_effect(index, step)
@@ -167,29 +191,6 @@ class _Checker:
     def _places(self) -> dict[str, int]:
         return {step.step_id: index for index, step in enumerate(self.workflow.steps)}
 
-    def _check_reading(self, reading: _Reading) -> Iterator[Finding]:
-        one = reading.expression
-        if one.root == "inputs" and not _is_declared(one.name, self.workflow.inputs):
-            yield self._finding("ARZ004", reading.pointer, f"{one.text} is no declared input")
-        elif one.root == "steps":
-            yield from self._check_step_reading(reading)
-        elif one.root == "workflows" and one.field == "outputs":
-            found = [w for w in self.ended if w.workflow_id == one.holder]
-            is_known = one.holder in self.root.depends_on
-            if not is_known:
-                reason = f"{one.text} reads a workflow that this one does not depend on"
-                yield self._finding("ARZ006", reading.pointer, reason)
-            elif found and not _names(one.name, found[0].outputs):
-                yield self._finding("ARZ003", reading.pointer, f"{one.text}: no such output")
-        elif one.root == "outputs" and reading.step is not None:
-            called = self.workflow.steps[reading.step].workflow
-            if called is None or not _names(one.name, called.outputs):
-                reason = f"{one.text} is no output of a workflow that the step calls"
-                yield self._finding("ARZ003", reading.pointer, reason)
-        elif one.root in ("components", "sourceDescriptions"):
-            reason = f"{one.text} has no value while a workflow runs"
-            yield self._finding("ARZ003", reading.pointer, reason)
-
     def _check_step_reading(self, reading: _Reading) -> Iterator[Finding]:
         one = reading.expression
         place = self._places.get(one.holder)
@@ -206,13 +207,6 @@ class _Checker:
         ):
             reason = f"{one.text}: the step {one.holder!r} cannot have ended before"
             yield self._finding("ARZ005", reading.pointer, reason)
-
-    def _check_inputs(self) -> Iterator[Finding]:
-        read = {r.expression.name for r in self.readings if r.expression.root == "inputs"}
-        for name in properties_of(self.workflow.inputs):
-            if not any(one == name or one.startswith((f"{name}.", f"{name}[")) for one in read):
-                pointer = f"{self.workflow.pointer}/inputs"
-                yield self._finding("ARZ015", pointer, f"nothing reads the input {name!r}")
 
     @cached_property
     def _edges(self) -> list[set[int]]:
@@ -261,14 +255,13 @@ class _Checker:
                 reason = f"no declared tool cancels {tool.name}, which step {step.step_id!r} calls"
                 yield self._finding("ARZ010", step.pointer, reason)
         # A failed call leaves no effect that a second pass would repeat.
-        begins = self._targets(step.on_success)
+        begins = {
+            self._places[one.step_id] for one in step.on_success if one.step_id in self._places
+        }
         begins |= {index + 1} & self._edges[index]
         if step.repeats == 1 and index in _reached(self._edges, begins):
             reason = f"step {step.step_id!r} is in a loop, and its effect is made once only"
             yield self._finding("ARZ013", step.pointer, reason)
-
-    def _targets(self, actions: Iterable[Action]) -> set[int]:
-        return {self._places[one.step_id] for one in actions if one.step_id in self._places}
 
     def _check_types(self, step: WrittenStep) -> Iterator[Finding]:
         """Compare the schemas of values that are passed on unchanged."""
@@ -288,13 +281,22 @@ class _Checker:
             if read.root == "inputs" and read.name in optional and name in required:
                 reason = f"{name!r} is required, and {template} may be missing"
                 yield self._finding("ARZ017", step.pointer, reason)
+            found = self._schema_read(read)
             given, taken = (
-                self._types_read(read),
+                (_types(*found) if found is not None else frozenset()),
                 _types(properties_of(target).get(name, {}), target),
             )
             if name in bindings and bindings[name].location != "body":
                 taken = taken | {"string", "integer", "number"} if taken else taken
-            if given and taken and not _fits(given, taken):
+            if (
+                given
+                and taken
+                and not (
+                    bool(given & taken)
+                    or ("number" in taken and "integer" in given)
+                    or ("integer" in taken and "number" in given)
+                )
+            ):
                 kinds = f"{_listed(given)}, and {name!r} is {_listed(taken)}"
                 yield self._finding("ARZ011", step.pointer, f"{template} is {kinds}")
 
@@ -307,10 +309,6 @@ class _Checker:
             if one.root == "inputs" and one.name in optional and f"{{{one.text}}}" in texts:
                 reason = f"{name!r} has {one.text} in its text, and it may be missing"
                 yield self._finding("ARZ017", pointer, reason)
-
-    def _types_read(self, expression: RuntimeExpression) -> frozenset[str]:
-        found = self._schema_read(expression)
-        return _types(*found) if found is not None else frozenset()
 
     def _schema_read(self, one: RuntimeExpression) -> tuple[JsonObject, JsonObject] | None:
         """Return the schema of a value with the root of its definitions; None if unknown."""
@@ -418,13 +416,6 @@ def _types(schema: JsonObject, root: JsonObject) -> frozenset[str]:
     listed = stated if isinstance(stated, list) else [stated]
     types = frozenset(one for one in listed if isinstance(one, str) and one != "null")
     return types if types <= _SIMPLE else frozenset()
-
-
-def _fits(given: frozenset[str], taken: frozenset[str]) -> bool:
-    """Return True if a value of one of the types may be taken."""
-    return bool(given & taken) or ("number" in taken and "integer" in given) or (
-        "integer" in taken and "number" in given
-    )  # fmt: skip
 
 
 def _listed(types: frozenset[str]) -> str:
