@@ -480,50 +480,44 @@ class _Place:
         return self._operation(step.operation_id, pointer)
 
     def _operation(self, operation_id: str, pointer: str) -> Tool:
-        """Return the tool of an operation, or the function, that a document names."""
-        source, name = self._qualified(operation_id, pointer)
-        openapi = [one for one in self._document.sources if one.type == "openapi"]
-        sources = [source] if source is not None else openapi
-        documents = list(dict.fromkeys(self._document_of(one) for one in sources))
-        found = [
-            tool for one in documents for tool in _by_operation(self._catalog).get((one, name), ())
-        ]
-        if not found and source is None and name in self._catalog.tools:
-            tool = self._catalog.tools[name]
-            # A function or a tool of MCP has no document that a source could name.
-            found = [tool] if not tool.path or tool.document in FUNCTIONS else []
-        return self._only(found, name, documents, pointer)
-
-    def _qualified(self, reference: str, pointer: str) -> tuple[SourceDescription | None, str]:
-        """Return the source that a reference to an operation names, if any, and its operation.
+        """Return the tool of an operation, or the function, that a document names.
 
         Next to `$sourceDescriptions.NAME.ID`, many documents write `NAME.ID`.
         """
-        if found := _SOURCE.fullmatch(reference):
-            return self._source_named(found["name"], pointer), found["rest"]
-        for source in self._document.sources:
-            if reference.startswith(f"{source.name}."):
-                return source, reference.removeprefix(f"{source.name}.")
-        return None, reference
+        source, name = None, operation_id
+        if found := _SOURCE.fullmatch(operation_id):
+            source, name = self._source_named(found["name"], pointer), found["rest"]
+        else:
+            for one in self._document.sources:
+                if operation_id.startswith(f"{one.name}."):
+                    source, name = one, operation_id.removeprefix(f"{one.name}.")
+                    break
+        openapi = [one for one in self._document.sources if one.type == "openapi"]
+        sources = [source] if source is not None else openapi
+        documents = list(dict.fromkeys(self._document_of(one) for one in sources))
+        known = _by_operation(self._catalog)
+        tools = [tool for document in documents for tool in known.get((document, name), ())]
+        if not tools and source is None and name in self._catalog.tools:
+            tool = self._catalog.tools[name]
+            # A function or a tool of MCP has no document that a source could name.
+            tools = [tool] if not tool.path or tool.document in FUNCTIONS else []
+        return self._only(tools, name, documents, pointer)
 
-    def _only(self, found: list[Tool], name: str, documents: Iterable[str], pointer: str) -> Tool:
+    def _only(self, found: list[Tool], name: str, documents: list[str], pointer: str) -> Tool:
         if len(found) > 1:
             of = " and ".join(sorted(tool.document for tool in found))
             reason = f"{name!r} is an operation of {of}"
             raise self.invalid(pointer, reason, f"write $sourceDescriptions.NAME.{name}")
         if found:
             return found[0]
-        for one in self._catalog.skipped:
-            if one.operation == name and one.document in documents:
-                raise self.invalid(pointer, f"{name!r} is no tool: {one}")
+        for skipped in self._catalog.skipped:
+            if skipped.operation == name and skipped.document in documents:
+                raise self.invalid(pointer, f"{name!r} is no tool: {skipped}")
         for document in documents:
-            if any(
-                operation.operation_id == name for operation in _operations(self._catalog, document)
-            ):
+            if any(one.operation_id == name for one in _operations(self._catalog, document)):
                 reason = f"the operation {name!r} of {document} is no tool"
-                raise self.invalid(
-                    pointer, reason, "mark it with x-orchet-tool: true, or by an overlay"
-                )
+                remedy = "mark it with x-orchet-tool: true, or by an overlay"
+                raise self.invalid(pointer, reason, remedy)
         known = [key[1] for key in _by_operation(self._catalog) if key[0] in documents]
         missing = unknown_name(name, known).replace("no input here", "no operation of its sources")
         raise self.invalid(pointer, missing)
