@@ -89,12 +89,23 @@ def read_clause(clause: str) -> ClauseReading:
     verb, action = _verb(without_lead(clause))
     place = _place_of(verb, clause)
     start, end = place.span() if place else (len(clause) - len(without_lead(clause)),) * 2
+    rest = clause[end:]
+    found: list[str] = []
+    for match in re.finditer(r"\S+", rest[:_LONGEST]):
+        word = match.group().strip("\"'“”()")
+        bare = word.rstrip(".,;:!?").lower()
+        if bare in _OBJECT_ENDS or any(c.isdigit() for c in bare):
+            break
+        if bare and bare not in STOP_WORDS and any(c.isalpha() for c in bare):
+            found.append(word.rstrip(".,;:!?"))
+        if word != word.rstrip(".,;:!?") or len(found) == _MOST_OBJECTS:
+            break
     return ClauseReading(
         text=clause,
         stems=_stems(clause, verb, action),
         verb=verb,
         action=action,
-        objects=_objects(clause[end:]),
+        objects=tuple(found),
         is_negated=any(m.start() < max(1, start) for m in _NEGATED.finditer(clause)),
     )
 
@@ -157,21 +168,6 @@ def _place_of(word: str, text: str) -> re.Match[str] | None:
     """Find a word of `tokens` in the text, where an email may be spelt e-mail."""
     written = "e-?mail" if word == "email" else re.escape(word)
     return re.search(rf"\b{written}\b", text, re.IGNORECASE) if word else None
-
-
-def _objects(rest: str) -> tuple[str, ...]:
-    """Return the nouns after the verb, up to a preposition, a number or punctuation."""
-    found: list[str] = []
-    for match in re.finditer(r"\S+", rest[:_LONGEST]):
-        word = match.group().strip("\"'“”()")
-        bare = word.rstrip(".,;:!?").lower()
-        if bare in _OBJECT_ENDS or any(c.isdigit() for c in bare):
-            break
-        if bare and bare not in STOP_WORDS and any(c.isalpha() for c in bare):
-            found.append(word.rstrip(".,;:!?"))
-        if word != word.rstrip(".,;:!?") or len(found) == _MOST_OBJECTS:
-            break
-    return tuple(found)
 
 
 # --- slots ----------------------------------------------------------------------------------

@@ -165,13 +165,6 @@ _LENGTHS: Final = re.compile(r"(?:minute|min|hour|hr|day|night|week|fortnight)s?
 _FEWEST_CARDS: Final = 12
 
 
-def _goes_on(slot: Slot) -> bool:
-    """Return True for a value that starts no request: an hour, an amount, a duration."""
-    return slot.kind in _CONTINUING or (
-        slot.kind == "quantity" and bool(_LENGTHS.fullmatch(slot.hint))
-    )
-
-
 class Conjuncts:
     """Finds the separate requests in texts over one catalog; immutable.
 
@@ -202,7 +195,11 @@ class Conjuncts:
         # "Papier & Co" is one name and separates no requests. "Tomorrow, 6 in the evening" and "30
         # EUR for lunch and 12 EUR for parking" continue one request.
         whole = [(s.position, s.position + len(s.text)) for s in slots if s.kind == "name"]
-        whole += [(s.position - 1, s.position + 1) for s in slots if _goes_on(s)]
+        whole += [
+            (s.position - 1, s.position + 1)
+            for s in slots
+            if s.kind in _CONTINUING or (s.kind == "quantity" and bool(_LENGTHS.fullmatch(s.hint)))
+        ]
         values = {word for slot in slots for word in name_stems(slot.text)}
         return split_goal(
             text,

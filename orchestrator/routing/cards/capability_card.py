@@ -186,6 +186,9 @@ def make_card(tool: Tool, *, is_probe: bool = False) -> CapabilityCard:
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
     inputs = tool.properties
+    domain = name_stems(tool.domain)
+    local = content_stems(namespace_of(tool.name)[1])
+    own = tuple(word for word in local if word not in domain)
     return CapabilityCard(
         name=tool.name,
         domain=tool.domain,
@@ -199,7 +202,7 @@ def make_card(tool: Tool, *, is_probe: bool = False) -> CapabilityCard:
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
         schema_stems=tuple(content_stems("\n".join(_schema_texts(inputs)))),
-        own_stems=_own_stems(tool),
+        own_stems=own if len(own) >= _FEWEST_OWN else tuple(dict.fromkeys((*domain, *local))),
         tag_stems=tuple(content_stems(" ".join((_said_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         verb=verb,
@@ -262,13 +265,6 @@ def _only_refers(tool: Tool | None, references: Collection[str]) -> bool:
 
 
 # --- parts of a card ------------------------------------------------------------------------
-
-
-def _own_stems(tool: Tool) -> tuple[str, ...]:
-    domain = name_stems(tool.domain)
-    local = content_stems(namespace_of(tool.name)[1])
-    own = tuple(word for word in local if word not in domain)
-    return own if len(own) >= _FEWEST_OWN else tuple(dict.fromkeys((*domain, *local)))
 
 
 def _said_domain(tool: Tool) -> str:

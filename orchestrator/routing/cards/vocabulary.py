@@ -196,7 +196,11 @@ class EvidenceIndex:
                 known[word] = max(_LEAST_IDF, found.idf)
             if word not in values:
                 asked += max(0.0, found.idf)
-        sums = self._stack.sums(self._query(words)).reshape(len(FIELDS) + 1, -1)[:, : self._size]
+        query = dict.fromkeys(words, 1.0)
+        for word in [*query]:
+            for synonym in self._word(word).synonyms:
+                query.setdefault(synonym, self._synonym)
+        sums = self._stack.sums(query).reshape(len(FIELDS) + 1, -1)[:, : self._size]
         return Evidence(
             fields=sums[:-1],
             joint=sums[-1],
@@ -212,13 +216,6 @@ class EvidenceIndex:
     def idf(self, word: str) -> float:
         """Return the idf of a word among names and descriptions."""
         return self._text.idf(word)
-
-    def _query(self, words: Iterable[str]) -> dict[str, float]:
-        query = dict.fromkeys(words, 1.0)
-        for word in [*query]:
-            for synonym in self._word(word).synonyms:
-                query.setdefault(synonym, self._synonym)
-        return query
 
     def _look_up(self, word: str) -> _Word:
         synonyms = tuple(one for one in synonyms_of(word) if one in self._stack.terms)

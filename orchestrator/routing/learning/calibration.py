@@ -53,7 +53,12 @@ def calibrate(
     learned = _learned(usable)
     unit = profile.weights.learned or 1.0
     kept = {n: round(v / unit + profile.learned.get(n, 0.0), 4) for n, v in learned.items()}
-    crisp, sure = _thresholds(usable, _unseen_rankings(usable), profile)
+    lessons = [_learned(_others(usable, fold)) for fold in range(_FOLDS)]
+    crisp, sure = _thresholds(
+        usable,
+        ([_reranked(record, lessons[i % _FOLDS]) for i, record in enumerate(usable)]),
+        profile,
+    )
     fitted = profile.model_copy(
         update={"learned": {**profile.learned, **kept}, "crisp": crisp, "sure": sure}
     )
@@ -78,7 +83,17 @@ def _learned(records: Sequence[RouteRecord]) -> dict[str, float]:
     if len(taught) < _FOLDS:
         return {}
     temperature = min(_TEMPERATURES, key=lambda t: _surprise(taught, {}, t))
-    losses = {prior: _unseen_surprise(taught, temperature, prior) for prior in _PRIORS}
+    losses = {
+        prior: fmean(
+            _surprise(
+                taught[fold::_FOLDS],
+                _signal(_others(taught, fold), temperature, prior),
+                temperature,
+            )
+            for fold in range(_FOLDS)
+        )
+        for prior in _PRIORS
+    }
     best = min(losses, key=lambda prior: losses[prior])
     if losses[best] >= _surprise(taught, {}, temperature):
         return {}
@@ -120,16 +135,6 @@ def _surprise(records: Sequence[RouteRecord], signal: _Signal, temperature: floa
     return -fmean(math.log(max(sum(c[n] for n in wanted), 1e-9)) for c, wanted in chances)
 
 
-def _unseen_surprise(records: Sequence[RouteRecord], temperature: float, prior: float) -> float:
-    """Return the mean negative log-likelihood under signals from the other folds."""
-    return fmean(
-        _surprise(
-            records[fold::_FOLDS], _signal(_others(records, fold), temperature, prior), temperature
-        )
-        for fold in range(_FOLDS)
-    )
-
-
 def _others(records: Sequence[RouteRecord], fold: int) -> list[RouteRecord]:
     return [record for i, record in enumerate(records) if i % _FOLDS != fold]
 
@@ -137,12 +142,6 @@ def _others(records: Sequence[RouteRecord], fold: int) -> list[RouteRecord]:
 def _reranked(record: RouteRecord, learned: _Signal) -> tuple[str, ...]:
     scores = {name: score + learned.get(name, 0.0) for name, score in record.scores.items()}
     return tuple(sorted(scores, key=lambda name: -scores[name]))
-
-
-def _unseen_rankings(records: Sequence[RouteRecord]) -> list[tuple[str, ...]]:
-    """Return each record's candidates, ranked with signals from the other folds."""
-    lessons = [_learned(_others(records, fold)) for fold in range(_FOLDS)]
-    return [_reranked(record, lessons[i % _FOLDS]) for i, record in enumerate(records)]
 
 
 def _thresholds(
