@@ -114,7 +114,8 @@ async def running_temporal(folder: Path) -> AsyncIterator[Client]:
 
 
 async def _connected(address: str, process: asyncio.subprocess.Process) -> Client:
-    runtime = Runtime(telemetry=_quiet())
+    level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    runtime = Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=level)))
     deadline = asyncio.get_running_loop().time() + _START_S
     while True:
         try:
@@ -129,12 +130,6 @@ async def _connected(address: str, process: asyncio.subprocess.Process) -> Clien
             await asyncio.sleep(0.05)
         else:
             return client
-
-
-def _quiet() -> TelemetryConfig:
-    """Log errors only, as planned faults make the SDK's core warn endlessly."""
-    level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
-    return TelemetryConfig(logging=LoggingConfig(filter=level))
 
 
 QUICK = MissionPolicy(call_timeout=timedelta(seconds=2), call_attempts=1)
@@ -215,7 +210,14 @@ async def installed(
         catalog = Catalog.from_documents(turned)
         settings = _settings(turned, folder)
         temporal = await stack.enter_async_context(running_temporal(folder))
-        tools = await stack.enter_async_context(_tools(catalog, settings))
+        vault = open_vault(settings)
+        for field, value in make_up_person(catalog).items():
+            vault.put(field, value)
+        transport = CheckedTransport(OnlyThisMachine())
+        http = httpx.AsyncClient(transport=transport, trust_env=False)
+        tools = await stack.enter_async_context(
+            ToolClient(secrets=MadeUpSecrets(), pii=vault, http=http)
+        )
         usual = functools.cache(Router)
         from orchestrator.planning.rules.rule_planner import RulePlanner
 
@@ -280,15 +282,6 @@ class OnlyThisMachine(AddressPolicy):
         if host != _LOOPBACK:
             raise AddressRefused(host, ", ".join(addresses), "not this machine")
         return list(addresses)
-
-
-def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
-    vault = open_vault(settings)
-    for field, value in make_up_person(catalog).items():
-        vault.put(field, value)
-    transport = CheckedTransport(OnlyThisMachine())
-    http = httpx.AsyncClient(transport=transport, trust_env=False)
-    return ToolClient(secrets=MadeUpSecrets(), pii=vault, http=http)
 
 
 def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
