@@ -275,7 +275,6 @@ class _Reader:
     def _call(
         self, node: DocumentNode, id_field: str, shared: Iterable[GivenParameter]
     ) -> DocumentStep:
-        """Return the call of a step, or that which cancels its effect."""
         body = node.raw("requestBody")
         return DocumentStep(
             step_id=_id_at(node, id_field) if id_field else "cancel",
@@ -287,7 +286,6 @@ class _Reader:
         )
 
     def _schema(self, node: DocumentNode, field: str) -> JsonObject:
-        """Return the schema of an object, with the definitions that it refers to."""
         written = node.raw(field)
         if written is None:
             return {}
@@ -613,7 +611,6 @@ def _elements(listed: DocumentNode | None, most: int) -> list[DocumentNode]:
 def _named_once(
     listed: DocumentNode, read: Callable[[DocumentNode], _T], field: str, most: int = _MOST_ELEMENTS
 ) -> tuple[_T, ...]:
-    """Read the elements of a list, which has one at least, and no name twice."""
     places = _elements(listed, most)
     if not places:
         raise listed.invalid("it has no element, and one at least is wanted")
@@ -636,7 +633,6 @@ def _id_at(node: DocumentNode, field: str) -> str:
 def _overridden(
     own: Iterable[_T], shared: Iterable[_T], key: Callable[[_T], object]
 ) -> tuple[_T, ...]:
-    """Return a step's own elements, and those of its workflow that it does not override."""
     taken = tuple(own)
     keys = set(map(key, taken))
     return (*taken, *(one for one in shared if key(one) not in keys))

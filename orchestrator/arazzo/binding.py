@@ -239,7 +239,6 @@ class _Place:
         return bound
 
     def _ordered(self) -> list[DocumentStep]:
-        """Return the steps in their order, each after those that it depends on."""
         waiting, ordered = list(self._workflow.steps), list[DocumentStep]()
         known = {step.step_id for step in waiting}
         while waiting:
@@ -303,7 +302,6 @@ class _Place:
         )
 
     def _placed(self, step: DocumentStep, tool: Tool) -> StepArguments:
-        """Return the arguments of a step's call."""
         placed = StepArguments(self._catalog, tool, self._document.name)
         for parameter in step.parameters:
             value = self._constant(parameter.value)
@@ -389,7 +387,6 @@ class _Place:
     def _called(
         self, reference: str, parameters: Iterable[GivenParameter], pointer: str
     ) -> tuple[WrittenWorkflow, JsonObject]:
-        """Return a called workflow bound, and the template of its inputs."""
         document, target, prefix = self.workflow_named(reference, pointer)
         key = f"{document.name}#{target.workflow_id}"
         if key in self._within or self._depth >= _MOST_NESTED:
@@ -455,7 +452,6 @@ class _Place:
         return _FOREIGN_OUTPUT.sub(r"$workflows.\1", text)
 
     def _tool(self, step: DocumentStep) -> Tool:
-        """Return the tool that a step names."""
         field = "operationId" if step.operation_id else "operationPath"
         pointer = f"{step.pointer}/{field}"
         if step.operation_path:
@@ -523,7 +519,6 @@ class _Place:
         raise self.invalid(pointer, missing)
 
     def _document_of(self, source: SourceDescription) -> str:
-        """Return the catalog's document of a source."""
         if source.type == "asyncapi":
             reason = f"the source {source.name!r} is of AsyncAPI, which is not supported"
             raise self.invalid(source.pointer, reason, "leave out the steps over it")
@@ -540,7 +535,6 @@ class _Place:
 
 @read_once
 def _by_operation(catalog: Catalog) -> dict[tuple[str, str], list[Tool]]:
-    """Return the tools by document, and by operationId or name."""
     found: dict[tuple[str, str], list[Tool]] = {}
     named: dict[tuple[str, str, str], set[str]] = {}
     for document in catalog.documents:

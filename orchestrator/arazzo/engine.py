@@ -252,7 +252,6 @@ class _Replay:
         return ""
 
     def _call(self, step: WrittenStep, scope: Scope, path: str) -> StepAnswer:
-        """Return the recorded answer of a call, or stop at it."""
         spread: JsonObject = {}
         if step.spread is not None:
             payload = self._filled({"payload": step.spread}, scope, path)["payload"]
@@ -330,7 +329,6 @@ class _Replay:
 
 
 def _message(shape: CallShape, answer: StepAnswer) -> HttpMessage:
-    """Return a call and its answer as expressions read them."""
     parts: dict[str, JsonObject] = {
         place: {} for place in ("path", "query", "header", "cookie", "body")
     }
@@ -352,7 +350,6 @@ def _message(shape: CallShape, answer: StepAnswer) -> HttpMessage:
 
 
 def _first(actions: Iterable[Action], scope: Scope) -> Action | None:
-    """Return the first action whose criteria hold."""
     return next((one for one in actions if not all_hold(one.criteria, scope)), None)
 
 

@@ -110,7 +110,6 @@ def _nodes(query: str, value: JsonValue) -> list[Any]:
 
 
 def _size(value: JsonValue) -> tuple[int, int]:
-    """Return the number of nodes of a value and of its levels."""
     level, nodes, depth = [value], 0, 0
     while level:
         nodes, depth = nodes + len(level), depth + 1

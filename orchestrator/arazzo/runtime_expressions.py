@@ -211,7 +211,6 @@ def _without_value(expression: RuntimeExpression, why: str) -> ValueMissing:
 
 
 def _base(expression: RuntimeExpression, scope: Scope) -> tuple[JsonValue, tuple[str, ...]]:
-    """Return the value that an expression names, and the steps into it."""
     holder, message = expression.holder, scope.message
     match expression.root:
         case "inputs":

@@ -115,7 +115,6 @@ def _id(text: str) -> str:
 
 
 def _free_id(text: str, taken: Collection[str]) -> str:
-    """Return the id of a text; with a number if it is taken."""
     numbered = (f"{_id(text)}_{number}" for number in range(2, len(taken) + 3))
     return next(one for one in (_id(text), *numbered) if one not in taken)
 
@@ -233,7 +232,6 @@ class _Exporter:
 
 
 def _operation(catalog: Catalog, tool: Tool) -> JsonObject:
-    """Return the field that names a tool's operation."""
     source = f"$sourceDescriptions.{_id(tool.document)}"
     content = catalog.documents.get(tool.document)
     found = operations(DocumentNode.of(tool.document, content)) if content is not None else ()
@@ -245,7 +243,6 @@ def _operation(catalog: Catalog, tool: Tool) -> JsonObject:
 
 
 def _is_said(value: str, goal: str) -> bool:
-    """Return True if a text stands in the goal, in whole words."""
     at = goal.casefold().find(value.casefold())
     if not value.strip() or at < 0:
         return False

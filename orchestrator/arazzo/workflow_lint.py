@@ -226,7 +226,6 @@ class _Checker:
 
     @cached_property
     def _edges(self) -> list[set[int]]:
-        """Return the steps that may follow each step."""
         edges: list[set[int]] = [set() for _ in self.workflow.steps]
         for index, step in enumerate(self.workflow.steps):
             succeeding = step.on_success
@@ -280,7 +279,6 @@ class _Checker:
             yield self._finding("ARZ013", step.pointer, reason)
 
     def _check_types(self, step: WrittenStep) -> Iterator[Finding]:
-        """Compare the schemas of values that are passed on unchanged."""
         target = step.workflow.inputs if step.workflow is not None else {}
         bindings = {}
         if step.tool:

@@ -288,7 +288,6 @@ class Interruptions:
                 await self._once(ChaosFault.RESET, lambda: self._reset(interruption.keeps))
 
     async def _is_held(self, request: int) -> bool:
-        """Return True if the rule that delays the n-th request has been applied."""
         for mission_id in await self._missions.ids(self._script):
             for rule in (await self._missions.sandbox.faults(f"{mission_id}."))["rules"]:
                 is_hold = rule["kind"] == "latency" and rule["after"] == request - 1
@@ -297,7 +296,6 @@ class Interruptions:
         return False
 
     async def _end_rollback(self, interruption: Interruption) -> None:
-        """Terminate the rollback some time after it was first seen."""
 
         async def running() -> str:
             rollbacks = map(names.rollback_workflow_id, await self._missions.ids(self._script))
@@ -344,7 +342,6 @@ class Interruptions:
         )
 
     async def _once(self, fault: ChaosFault, interrupt: Callable[[], Awaitable[None]]) -> None:
-        """Make an interruption, and count it if it had an effect."""
         try:
             await retry_transient(interrupt)
         except UsageError:

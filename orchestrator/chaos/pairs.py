@@ -160,7 +160,6 @@ class _Trials:
         return tool if contract is None else self._installation.catalog.tool(contract.cancel.tool)
 
     def _fault(self, tool: Tool) -> str | None:
-        """Return why the sandbox does not serve a tool; None if it does."""
         memory = self._memories[tool.document]
         if (tool.method, tool.path) in memory.names:
             return None

@@ -72,7 +72,6 @@ def load_activity(target: str) -> Callable[..., Any]:
 
 
 def _module(option: str, target: str, example: str) -> tuple[ModuleType, str]:
-    """Return the module of `module:name`, and the name."""
     module_name, _, name = target.partition(":")
     if not (module_name and all(part.isidentifier() for part in name.split("."))):
         raise UsageError(f"{option} {target!r} names nothing to serve; write {example}")

@@ -285,7 +285,6 @@ def _sounds(word: str) -> set[str]:
 
 
 def _name_score(entry: _Entry, query: str, words: Sequence[PhoneticMatch]) -> float:
-    """Return the score of the strictest matching rule of the first tier; 0 if none matches."""
     if query and query == entry.joined:
         return EXACT
     shorter, longer = sorted((query, entry.joined), key=len)

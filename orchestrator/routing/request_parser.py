@@ -129,7 +129,6 @@ class FollowUps:
 def _completed(
     clause: ClauseReading, before: ClauseReading, context: RouteContext
 ) -> ClauseReading:
-    """Return the clause with the words of the thing that it refers to."""
     commands = clause.commands and not _REPEATS.search(clause.text)
     things = [word for name in before.objects for word in name_stems(name)]
     is_look = {clause.action, before.action} <= _LOOKS
@@ -338,7 +337,6 @@ def _frame_of(
     *,
     is_retry: bool,
 ) -> IntentFrame:
-    """Return the intent frame, with verb and domain of the first clause that is an order."""
     asked = [r for r in readings if not r.is_negated]
     main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
     main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))

@@ -197,7 +197,6 @@ class Router:
     def _attempt(
         self, text: str, context: RouteContext, now: datetime | None, limit_s: float | None = None
     ) -> Explanation:
-        """Read, score and select; on any error or timeout, select the whole catalog."""
         try:
             deadline = Deadline(self._clock, self._timeout_s if limit_s is None else limit_s)
             frame, request = self._requests.score(text, context, now, deadline)

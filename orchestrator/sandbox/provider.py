@@ -120,7 +120,6 @@ class Provider:
         return ProviderAnswer(status, body, replayed=True, headers=self._headers(call))
 
     def _headers(self, call: Call) -> dict[str, str]:
-        """Return the headers with the name and the version that a contract reads."""
         wanted = self._document.answered_headers(call.operation)
         if call.operation.kind is OperationKind.READ:
             found = None
@@ -456,7 +455,6 @@ class Provider:
         return {**around, **draft.body, **listed}
 
     def _stored(self, call: Call, named: str) -> list[JsonObject]:
-        """Return the resources of the listed kind under the same parents."""
         try:
             sent = self._find.by_repeated_inputs(call)
         except RequestRefused:

@@ -182,7 +182,6 @@ def _discriminated(plain: Any) -> Any:
 
 
 def _allowed_values(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
-    """Return the values that an alternative itself allows for the property."""
     if hops == 0:
         return []
     schema = _followed(validator, schema)

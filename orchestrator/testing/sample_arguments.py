@@ -181,7 +181,6 @@ def _scene(seed: str, *, whole: bool = False) -> Scene:
 
 
 def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
-    """Yield the document's examples of requests and parameters, by input."""
     document = catalog.documents.get(tool.document)
     if document is None:
         return

@@ -84,7 +84,6 @@ def _others(records: Sequence[RouteRecord], fold: int) -> list[RouteRecord]:
 
 
 def _width(record: RouteRecord, profile: RoutingProfile) -> int:
-    """Return the number of tools that the thresholds would have forwarded."""
     if record.band not in ("crisp", "moderate"):
         return record.k
     chances = record.chances or (record.frame.confidence,) * CEILING

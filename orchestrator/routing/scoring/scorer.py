@@ -74,7 +74,6 @@ class CloserLook:
         return np.array(found).reshape(len(texts), len(rows), len(CLOSER)).transpose(2, 0, 1)
 
     def _of(self, text: Sought, views: Sequence[_View]) -> list[tuple[float, ...]]:
-        """Return the features of one text for each of the cards."""
         # Ordered: sums in the order of a set would differ between processes.
         reading, words = text.reading, dict.fromkeys(text.reading.stems)
         shared_words = (word for word in words if word in text.idf and word not in text.values)
