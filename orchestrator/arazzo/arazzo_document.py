@@ -5,7 +5,7 @@ Reading refuses whatever can never run here, such as steps over AsyncAPI and XPa
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, TypeVar, cast
 from urllib.parse import parse_qs
 
@@ -30,7 +30,6 @@ _MOST_ELEMENTS: Final = 500
 _VERSION = re.compile(r"1\.[01]\.[0-9]+(?:-[A-Za-z0-9.]+)?")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _OUTPUT = re.compile(r"[A-Za-z0-9._-]{1,200}")
-_LONGEST_GOAL: Final = 4_000
 _INPUTS: Final = "#/components/inputs/"
 _ASYNC: Final = {
     "channelPath": "a step over an AsyncAPI channel is not supported",
@@ -54,7 +53,6 @@ APPROVERS: Final = "x-orchet-approvers"
 CARD_TYPE: Final = "x-orchet-requires-confirmation"
 CARD_TEXT: Final = "x-orchet-card-text"
 CANCEL: Final = "x-orchet-compensation"
-_LONGEST_CARD_TEXT: Final = 1_000
 STEP_EXTENSIONS: Final = frozenset(
     {"x-orchet-repeats", AGENT, GOAL, OUTPUTS, ORDERS, APPROVERS, CARD_TYPE, CARD_TEXT, CANCEL}
 )
@@ -198,13 +196,14 @@ class _Reader:
 
     def _workflow(self, node: DocumentNode) -> DocumentWorkflow:
         _check_fields(node, _WORKFLOW, WORKFLOW_EXTENSIONS)
-        shared = {
-            AGENT: (node.text_at(AGENT) or "",),
-            APPROVERS: node.texts_at(APPROVERS),
-            "parameters": self._parameters(node, is_inherited=True),
-            "onSuccess": self._actions(node.raw("successActions"), "successActions"),
-            "onFailure": self._actions(node.raw("failureActions"), "failureActions"),
-        }
+        shared = DocumentStep(
+            step_id="",
+            agent=node.text_at(AGENT) or "",
+            approvers=node.texts_at(APPROVERS),
+            parameters=self._parameters(node, is_inherited=True),
+            on_success=self._actions(node.raw("successActions"), "successActions"),
+            on_failure=self._actions(node.raw("failureActions"), "failureActions"),
+        )
         return DocumentWorkflow(
             workflow_id=_id_at(node, "workflowId"),
             summary=node.text_at("summary") or node.text_at("description") or "",
@@ -217,7 +216,7 @@ class _Reader:
             pointer=node.pointer,
         )
 
-    def _step(self, node: DocumentNode, shared: Mapping[str, tuple[object, ...]]) -> DocumentStep:
+    def _step(self, node: DocumentNode, shared: DocumentStep) -> DocumentStep:
         for name, why in _ASYNC.items():
             if (found := node.raw(name)) is not None:
                 raise found.invalid(why, "take the field out")
@@ -227,9 +226,8 @@ class _Reader:
             names = " and ".join(called) or "none"
             raise node.invalid(f"a step names one of {', '.join(_CALLED)}; it names {names}")
         goal = " ".join((node.text_at(GOAL) or "").split())
-        if len(goal) > _LONGEST_GOAL or (called == [GOAL] and not goal):
-            reason = f"a goal has from 1 to {_LONGEST_GOAL:,} characters"
-            raise node.require(GOAL).invalid(reason)
+        if len(goal) > 4_000 or (called == [GOAL] and not goal):
+            raise node.require(GOAL).invalid("a goal has from 1 to 4,000 characters")
         for field in (OUTPUTS, ORDERS) if not goal else ("requestBody",):
             if (extra := node.raw(field)) is not None:
                 what = "no requestBody: give parameters" if goal else f"no {field}"
@@ -242,64 +240,52 @@ class _Reader:
         repeats = node.raw("x-orchet-repeats")
         if repeats is not None and not (_is_whole(repeats.value) and 0 < repeats.value < 1000):  # type: ignore[operator]  # a whole number
             raise repeats.invalid("x-orchet-repeats is a whole number from 1 to 999")
-        own = {
-            "parameters": self._parameters(node),
-            "onSuccess": self._actions(node.raw("onSuccess"), "successActions"),
-            "onFailure": self._actions(node.raw("onFailure"), "failureActions"),
+        text = node.raw(CARD_TEXT)
+        if text is not None and not 0 < len(text.text()) <= 1_000:
+            raise text.invalid("a card's text has from 1 to 1,000 characters")
+        cancel = node.raw(CANCEL)
+        if cancel is not None:
+            _check_fields(cancel, _CANCEL)
+        actions = {
+            field: self._actions(node.raw(field), kind)
+            for field, kind in (("onSuccess", "successActions"), ("onFailure", "failureActions"))
         }
+        return self._call(node, "stepId", shared.parameters).model_copy(
+            update={
+                "description": node.text_at("description") or "",
+                "workflow_id": node.text_at("workflowId") or "",
+                "criteria": self._criteria(node, "successCriteria"),
+                "on_success": _overridden(actions["onSuccess"], shared.on_success, _action_name),
+                "on_failure": _overridden(actions["onFailure"], shared.on_failure, _action_name),
+                "outputs": self._outputs(node),
+                "depends_on": node.texts_at("dependsOn"),
+                "repeats": cast("int", repeats.value) if repeats is not None else 1,
+                "agent": node.text_at(AGENT) or shared.agent,
+                "timeout_s": cast("int", timeout.value) / 1000 if timeout is not None else 0,
+                "card_type": node.text_at(CARD_TYPE) or "",
+                "card_text": self._template(text) if text is not None else "",
+                "approvers": node.texts_at(APPROVERS) or shared.approvers,
+                "cancel": self._call(cancel, "", ()) if cancel is not None else None,
+                "goal": goal,
+                "output_schema": self._schema(node, OUTPUTS),
+                "orders": node.texts_at(ORDERS),
+            }
+        )
+
+    def _call(
+        self, node: DocumentNode, id_field: str, shared: Iterable[GivenParameter]
+    ) -> DocumentStep:
         body = node.raw("requestBody")
         return DocumentStep(
-            step_id=_id_at(node, "stepId"),
-            description=node.text_at("description") or "",
+            step_id=_id_at(node, id_field) if id_field else "cancel",
             operation_id=node.text_at("operationId") or "",
             operation_path=node.text_at("operationPath") or "",
-            workflow_id=node.text_at("workflowId") or "",
-            parameters=_overridden(own["parameters"], shared["parameters"], _parameter_key),
+            parameters=_overridden(self._parameters(node), shared, _parameter_key),
             body=self._body(body) if body is not None else None,
-            criteria=self._criteria(node, "successCriteria"),
-            on_success=_overridden(own["onSuccess"], shared["onSuccess"], _action_key),
-            on_failure=_overridden(own["onFailure"], shared["onFailure"], _action_key),
-            outputs=self._outputs(node),
-            depends_on=node.texts_at("dependsOn"),
-            repeats=cast("int", repeats.value) if repeats is not None else 1,
-            agent=node.text_at(AGENT) or str(*shared[AGENT]),
-            timeout_s=cast("int", timeout.value) / 1000 if timeout is not None else 0,
-            card_type=node.text_at(CARD_TYPE) or "",
-            card_text=self._card_text(node),
-            approvers=node.texts_at(APPROVERS) or cast("tuple[str, ...]", shared[APPROVERS]),
-            cancel=self._cancel(node),
-            goal=goal,
-            output_schema=self._schema(node, OUTPUTS),
-            orders=node.texts_at(ORDERS),
             pointer=node.pointer,
         )
 
-    def _card_text(self, node: DocumentNode) -> str:
-        text = node.raw(CARD_TEXT)
-        if text is None:
-            return ""
-        if not 0 < len(text.text()) <= _LONGEST_CARD_TEXT:
-            raise text.invalid(f"a card's text has from 1 to {_LONGEST_CARD_TEXT:,} characters")
-        return cast("str", self._template(text))
-
-    def _cancel(self, node: DocumentNode) -> DocumentStep | None:
-        """Return the call that cancels a step's effect."""
-        written = node.raw(CANCEL)
-        if written is None:
-            return None
-        _check_fields(written, _CANCEL)
-        body = written.raw("requestBody")
-        return DocumentStep(
-            step_id="cancel",
-            operation_id=written.text_at("operationId") or "",
-            operation_path=written.text_at("operationPath") or "",
-            parameters=self._parameters(written),
-            body=self._body(body) if body is not None else None,
-            pointer=written.pointer,
-        )
-
     def _schema(self, node: DocumentNode, field: str) -> JsonObject:
-        """Return the schema of an object, with the definitions that it refers to."""
         written = node.raw(field)
         if written is None:
             return {}
@@ -347,7 +333,13 @@ class _Reader:
         value = override if override is not None else node.raw("value")
         if value is None:
             raise node.invalid("'value' is missing")
-        _check_no_secret(node, value)
+        is_constant = isinstance(value.value, str) and "$" not in value.value
+        named = node.text_at("in") in ("header", "query", "cookie")
+        if is_constant and named and is_credential(node, DocumentNode.of("", {})):
+            raise value.invalid(
+                "a credential is written here, and documents are kept in histories",
+                "take the parameter out: credentials are attached from the configured secrets",
+            )
         return GivenParameter(
             name=node.require("name").text(),
             place=where,
@@ -372,28 +364,26 @@ class _Reader:
 
     def _body(self, node: DocumentNode) -> GivenBody:
         _check_fields(node, {"contentType", "payload", "replacements"})
+        replacements: list[JsonObject] = []
+        for one in _elements(node.raw("replacements"), _MOST_ELEMENTS):
+            _check_fields(one, {"target", "value", "targetSelectorType"})
+            target, kind = one.require("target"), _selector_type(one, "targetSelectorType")
+            if kind == "jsonpath":
+                _checked(target, parse_json_path)
+            elif target.text() and not target.text().startswith("/"):
+                raise target.invalid("it is no JSON pointer; an XPath is not supported")
+            value = one.raw("value")
+            if value is None:
+                raise one.invalid("'value' is missing")
+            template = self._template(value)
+            replacements.append({"target": target.text(), "type": kind, "value": template})
         payload = node.raw("payload")
         return GivenBody(
             content_type=node.text_at("contentType") or "",
             payload=self._template(payload) if payload is not None else None,
-            replacements=tuple(
-                self._replacement(one)
-                for one in _elements(node.raw("replacements"), _MOST_ELEMENTS)
-            ),
+            replacements=tuple(replacements),
             pointer=node.pointer,
         )
-
-    def _replacement(self, node: DocumentNode) -> JsonObject:
-        _check_fields(node, {"target", "value", "targetSelectorType"})
-        target, kind = node.require("target"), _selector_type(node, "targetSelectorType")
-        if kind == "jsonpath":
-            _checked(target, parse_json_path)
-        elif target.text() and not target.text().startswith("/"):
-            raise target.invalid("it is no JSON pointer; an XPath is not supported")
-        value = node.raw("value")
-        if value is None:
-            raise node.invalid("'value' is missing")
-        return {"target": target.text(), "type": kind, "value": self._template(value)}
 
     def _criteria(self, node: DocumentNode, field: str) -> tuple[Criterion, ...]:
         listed = node.raw(field)
@@ -450,8 +440,9 @@ class _Reader:
         for name, value in outputs.raw_items() if outputs is not None else ():
             if not _OUTPUT.fullmatch(name):
                 raise value.invalid("the name of an output has letters, digits, ., - and _ alone")
-            given[name] = self._template(value)
-            if not isinstance(given[name], str) and not _is_selector(given[name]):
+            template = given[name] = self._template(value)
+            is_selector = isinstance(template, dict) and template.keys() == {SELECT}
+            if not isinstance(template, str) and not is_selector:
                 raise value.invalid(
                     "an output is an expression, or a Selector Object of Arazzo 1.1"
                 )
@@ -503,17 +494,6 @@ def fields_of(text: str) -> JsonObject:
     return {name: [*held] if len(held) > 1 else held[0] for name, held in listed.items()}
 
 
-def _check_no_secret(node: DocumentNode, value: DocumentNode) -> None:
-    """Refuse a credential that is written down: documents stand in histories."""
-    is_constant = isinstance(value.value, str) and "$" not in value.value
-    named = node.text_at("in") in ("header", "query", "cookie")
-    if is_constant and named and is_credential(node, DocumentNode.of("", {})):
-        raise value.invalid(
-            "a credential is written here, and documents are kept in histories",
-            "take the parameter out: credentials are attached from the configured secrets",
-        )
-
-
 def _source(node: DocumentNode) -> SourceDescription:
     _check_fields(node, {"name", "url", "type"})
     kind = node.text_at("type") or "openapi"
@@ -547,17 +527,15 @@ def _criterion(node: DocumentNode) -> Criterion:
     if "{$" not in criterion.condition and name == "jsonpath":
         _checked(condition, parse_json_path)
     if "{$" not in criterion.condition and name == "regex":
-        _checked(condition, _check_pattern)
+        pattern = criterion.condition
+        try:
+            matches_pattern(pattern, "")
+        except PatternUndecided as undecided:
+            raise condition.invalid(str(undecided)) from None
+        except ValueError:
+            reason = f"{pattern!r} is no regular expression of ECMAScript"
+            raise condition.invalid(reason) from None
     return criterion
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        matches_pattern(pattern, "")
-    except PatternUndecided as undecided:
-        raise ValueError(str(undecided)) from None
-    except ValueError:
-        raise ValueError(f"{pattern!r} is no regular expression of ECMAScript") from None
 
 
 def _selector_type(node: DocumentNode, field: str) -> str:
@@ -633,7 +611,6 @@ def _elements(listed: DocumentNode | None, most: int) -> list[DocumentNode]:
 def _named_once(
     listed: DocumentNode, read: Callable[[DocumentNode], _T], field: str, most: int = _MOST_ELEMENTS
 ) -> tuple[_T, ...]:
-    """Read the elements of a list, which has one at least, and no name twice."""
     places = _elements(listed, most)
     if not places:
         raise listed.invalid("it has no element, and one at least is wanted")
@@ -654,24 +631,19 @@ def _id_at(node: DocumentNode, field: str) -> str:
 
 
 def _overridden(
-    own: Iterable[object], shared: Iterable[object], key: Callable[[_T], object]
+    own: Iterable[_T], shared: Iterable[_T], key: Callable[[_T], object]
 ) -> tuple[_T, ...]:
-    """Return a step's own elements, and those of its workflow that it does not override."""
-    taken = cast("tuple[_T, ...]", tuple(own))
-    keys = {key(one) for one in taken}
-    return (*taken, *(one for one in cast("Iterable[_T]", shared) if key(one) not in keys))
+    taken = tuple(own)
+    keys = set(map(key, taken))
+    return (*taken, *(one for one in shared if key(one) not in keys))
+
+
+def _action_name(one: GivenAction) -> str:
+    return one.action.name
 
 
 def _parameter_key(one: GivenParameter) -> tuple[str, str]:
     return one.name.lower() if one.place == "header" else one.name, one.place
-
-
-def _action_key(one: GivenAction) -> str:
-    return one.action.name
-
-
-def _is_selector(value: JsonValue) -> bool:
-    return isinstance(value, dict) and value.keys() == {SELECT}
 
 
 def _is_whole(value: JsonValue) -> bool:

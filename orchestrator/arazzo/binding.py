@@ -215,7 +215,11 @@ class _Place:
                 steps.append(self._step(step))
             except DocumentInvalid as fault:
                 self._binder.faults.append(fault)
-        self._check_inherited()
+        for step in self._workflow.steps[:1]:
+            for one in step.parameters:
+                key = (one.name, one.place)
+                if one.is_inherited and one.place and key not in self._taken:
+                    self._notes.append(f"the parameter {one.name!r} of the workflow has no effect")
         if not steps:
             return None
         bound = WrittenWorkflow(
@@ -235,7 +239,6 @@ class _Place:
         return bound
 
     def _ordered(self) -> list[DocumentStep]:
-        """Return the steps in their order, each after those that it depends on."""
         waiting, ordered = list(self._workflow.steps), list[DocumentStep]()
         known = {step.step_id for step in waiting}
         while waiting:
@@ -299,7 +302,6 @@ class _Place:
         )
 
     def _placed(self, step: DocumentStep, tool: Tool) -> StepArguments:
-        """Return the arguments of a step's call."""
         placed = StepArguments(self._catalog, tool, self._document.name)
         for parameter in step.parameters:
             value = self._constant(parameter.value)
@@ -382,18 +384,9 @@ class _Place:
         }
         return common.model_copy(update=changes)
 
-    def _check_inherited(self) -> None:
-        """Report parameters of the workflow that no step takes."""
-        for step in self._workflow.steps[:1]:
-            for one in step.parameters:
-                key = (one.name, one.place)
-                if one.is_inherited and one.place and key not in self._taken:
-                    self._notes.append(f"the parameter {one.name!r} of the workflow has no effect")
-
     def _called(
         self, reference: str, parameters: Iterable[GivenParameter], pointer: str
     ) -> tuple[WrittenWorkflow, JsonObject]:
-        """Return a called workflow bound, and the template of its inputs."""
         document, target, prefix = self.workflow_named(reference, pointer)
         key = f"{document.name}#{target.workflow_id}"
         if key in self._within or self._depth >= _MOST_NESTED:
@@ -459,64 +452,73 @@ class _Place:
         return _FOREIGN_OUTPUT.sub(r"$workflows.\1", text)
 
     def _tool(self, step: DocumentStep) -> Tool:
-        """Return the tool that a step names."""
         field = "operationId" if step.operation_id else "operationPath"
         pointer = f"{step.pointer}/{field}"
         if step.operation_path:
-            return self._tool_at(step.operation_path, pointer)
+            found = _PATH.fullmatch(step.operation_path)
+            steps = parse_pointer(unquote(found["pointer"])) if found else ()
+            if found is None or len(steps) != 3 or steps[0] != "paths":
+                reason = "an operationPath is {$sourceDescriptions.NAME.url}#/paths/~1PATH/METHOD"
+                raise self.invalid(pointer, f"{step.operation_path!r} names no operation", reason)
+            named = _SOURCE.fullmatch(found["source"].strip("{}"))
+            if named:
+                source = self._source_named(named["name"], pointer)
+            else:
+                by_url = [one for one in self._document.sources if one.url == found["source"]]
+                source = by_url[0] if by_url else self._source_named(found["source"], pointer)
+            document = self._document_of(source)
+            tools = [
+                tool
+                for tool in self._catalog.tools.values()
+                if (tool.document, tool.path, tool.method) == (document, steps[1], steps[2].upper())
+            ]
+            return self._only(tools, f"{steps[2].upper()} {steps[1]}", [document], pointer)
         return self._operation(step.operation_id, pointer)
 
     def _operation(self, operation_id: str, pointer: str) -> Tool:
-        """Return the tool of an operation, or the function, that a document names."""
-        source, name = self._qualified(operation_id, pointer)
-        openapi = [one for one in self._document.sources if one.type == "openapi"]
-        sources = [source] if source is not None else openapi
-        documents = list(dict.fromkeys(self._document_of(one) for one in sources))
-        found = [
-            tool for one in documents for tool in _by_operation(self._catalog).get((one, name), ())
-        ]
-        if not found and source is None and name in self._catalog.tools:
-            tool = self._catalog.tools[name]
-            # A function or a tool of MCP has no document that a source could name.
-            found = [tool] if not tool.path or tool.document in FUNCTIONS else []
-        return self._only(found, name, documents, pointer)
-
-    def _qualified(self, reference: str, pointer: str) -> tuple[SourceDescription | None, str]:
-        """Return the source that a reference to an operation names, if any, and its operation.
+        """Return the tool of an operation, or the function, that a document names.
 
         Next to `$sourceDescriptions.NAME.ID`, many documents write `NAME.ID`.
         """
-        if found := _SOURCE.fullmatch(reference):
-            return self._source_named(found["name"], pointer), found["rest"]
-        for source in self._document.sources:
-            if reference.startswith(f"{source.name}."):
-                return source, reference.removeprefix(f"{source.name}.")
-        return None, reference
+        source, name = None, operation_id
+        if found := _SOURCE.fullmatch(operation_id):
+            source, name = self._source_named(found["name"], pointer), found["rest"]
+        else:
+            for one in self._document.sources:
+                if operation_id.startswith(f"{one.name}."):
+                    source, name = one, operation_id.removeprefix(f"{one.name}.")
+                    break
+        openapi = [one for one in self._document.sources if one.type == "openapi"]
+        sources = [source] if source is not None else openapi
+        documents = list(dict.fromkeys(self._document_of(one) for one in sources))
+        known = _by_operation(self._catalog)
+        tools = [tool for document in documents for tool in known.get((document, name), ())]
+        if not tools and source is None and name in self._catalog.tools:
+            tool = self._catalog.tools[name]
+            # A function or a tool of MCP has no document that a source could name.
+            tools = [tool] if not tool.path or tool.document in FUNCTIONS else []
+        return self._only(tools, name, documents, pointer)
 
-    def _only(self, found: list[Tool], name: str, documents: Iterable[str], pointer: str) -> Tool:
+    def _only(self, found: list[Tool], name: str, documents: list[str], pointer: str) -> Tool:
         if len(found) > 1:
             of = " and ".join(sorted(tool.document for tool in found))
             reason = f"{name!r} is an operation of {of}"
             raise self.invalid(pointer, reason, f"write $sourceDescriptions.NAME.{name}")
         if found:
             return found[0]
-        for one in self._catalog.skipped:
-            if one.operation == name and one.document in documents:
-                raise self.invalid(pointer, f"{name!r} is no tool: {one}")
+        for skipped in self._catalog.skipped:
+            if skipped.operation == name and skipped.document in documents:
+                raise self.invalid(pointer, f"{name!r} is no tool: {skipped}")
         for document in documents:
-            if any(
-                operation.operation_id == name for operation in _operations(self._catalog, document)
-            ):
+            if any(one.operation_id == name for one in _operations(self._catalog, document)):
                 reason = f"the operation {name!r} of {document} is no tool"
-                raise self.invalid(
-                    pointer, reason, "mark it with x-orchet-tool: true, or by an overlay"
-                )
+                remedy = "mark it with x-orchet-tool: true, or by an overlay"
+                raise self.invalid(pointer, reason, remedy)
         known = [key[1] for key in _by_operation(self._catalog) if key[0] in documents]
         missing = unknown_name(name, known).replace("no input here", "no operation of its sources")
         raise self.invalid(pointer, missing)
 
     def _document_of(self, source: SourceDescription) -> str:
-        """Return the catalog's document of a source."""
         if source.type == "asyncapi":
             reason = f"the source {source.name!r} is of AsyncAPI, which is not supported"
             raise self.invalid(source.pointer, reason, "leave out the steps over it")
@@ -530,31 +532,9 @@ class _Place:
             )
         return found
 
-    def _tool_at(self, operation_path: str, pointer: str) -> Tool:
-        """Return the tool at `{$sourceDescriptions.NAME.url}#/paths/~1x/get`."""
-        found = _PATH.fullmatch(operation_path)
-        steps = parse_pointer(unquote(found["pointer"])) if found else ()
-        if found is None or len(steps) != 3 or steps[0] != "paths":
-            reason = "an operationPath is {$sourceDescriptions.NAME.url}#/paths/~1PATH/METHOD"
-            raise self.invalid(pointer, f"{operation_path!r} names no operation", reason)
-        named = _SOURCE.fullmatch(found["source"].strip("{}"))
-        if named:
-            source = self._source_named(named["name"], pointer)
-        else:
-            by_url = [one for one in self._document.sources if one.url == found["source"]]
-            source = by_url[0] if by_url else self._source_named(found["source"], pointer)
-        document = self._document_of(source)
-        tools = [
-            tool
-            for tool in self._catalog.tools.values()
-            if (tool.document, tool.path, tool.method) == (document, steps[1], steps[2].upper())
-        ]
-        return self._only(tools, f"{steps[2].upper()} {steps[1]}", [document], pointer)
-
 
 @read_once
 def _by_operation(catalog: Catalog) -> dict[tuple[str, str], list[Tool]]:
-    """Return the tools by document, and by operationId or name."""
     found: dict[tuple[str, str], list[Tool]] = {}
     named: dict[tuple[str, str, str], set[str]] = {}
     for document in catalog.documents:

@@ -88,7 +88,7 @@ class _Parser:
             at = found.end()
 
     def whole(self) -> Term:
-        term = self._joined("||", self._conjunction)
+        term = self._disjunction()
         if self._at < len(self._tokens):
             raise self._wrong(self._tokens[self._at][1])
         return term
@@ -122,9 +122,6 @@ class _Parser:
         self._depth -= 1
         return terms[0] if len(terms) == 1 else Term(operator, tuple(terms))
 
-    def _conjunction(self) -> Term:
-        return self._joined("&&", self._comparison)
-
     def _comparison(self) -> Term:
         left = self._unary()
         operator = self._take(*_COMPARISONS)
@@ -132,16 +129,26 @@ class _Parser:
             return left
         return Term(operator, (left, self._unary()))  # type: ignore[arg-type]  # one of them
 
+    def _disjunction(self) -> Term:
+        return self._joined("||", lambda: self._joined("&&", self._comparison))
+
     def _unary(self) -> Term:
         negations = 0
         while self._take("!"):
             negations += 1
         term = self._with_steps(self._primary())
-        return Term("!", (term,)) if negations % 2 else _truth(term) if negations else term
+        # An even number makes the value true or false.
+        for _ in range((2 - negations % 2) if negations else 0):
+            term = Term("!", (term,))
+        return term
+
+    def _expect(self, operator: str) -> None:
+        if not self._take(operator):
+            raise self._wrong(self._next()[1])
 
     def _primary(self) -> Term:
         if self._take("("):
-            term = self._joined("||", self._conjunction)
+            term = self._disjunction()
             self._expect(")")
             return term
         kind, text = self._next()
@@ -176,14 +183,6 @@ class _Parser:
             term = Term("step", (term,), text)
         return term
 
-    def _expect(self, operator: str) -> None:
-        if not self._take(operator):
-            raise self._wrong(self._next()[1])
-
-
-def _truth(term: Term) -> Term:
-    return Term("!", (Term("!", (term,)),))
-
 
 def expressions_of(criterion: Criterion) -> list[RuntimeExpression]:
     """Return the expressions that a criterion reads.
@@ -191,16 +190,17 @@ def expressions_of(criterion: Criterion) -> list[RuntimeExpression]:
     Raises:
         ValueError: its condition, its context or an expression is malformed.
     """
-    if criterion.type == "simple":
-        return _read_by(parse_simple(criterion.condition))
-    texts = (criterion.context, *embedded_in(criterion.condition))
-    return [parse_runtime_expression(text) for text in texts]
-
-
-def _read_by(term: Term) -> list[RuntimeExpression]:
-    if isinstance(term.value, RuntimeExpression):
-        return [term.value]
-    return [found for operand in term.operands for found in _read_by(operand)]
+    if criterion.type != "simple":
+        texts = (criterion.context, *embedded_in(criterion.condition))
+        return [parse_runtime_expression(text) for text in texts]
+    found: list[RuntimeExpression] = []
+    waiting = [parse_simple(criterion.condition)]
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term.value, RuntimeExpression):
+            found.append(term.value)
+        waiting += reversed(term.operands)
+    return found
 
 
 def all_hold(criteria: Sequence[Criterion], scope: Scope) -> str:
@@ -236,10 +236,13 @@ def _is_true(value: JsonValue) -> bool:
 
 
 def _value(term: Term, scope: Scope) -> JsonValue:
+    if isinstance(term.value, RuntimeExpression):
+        try:
+            return evaluate(term.value, scope)
+        except ValueMissing:
+            return None
     if term.operator == "literal":
-        return term.value if not isinstance(term.value, RuntimeExpression) else None
-    if term.operator == "read":
-        return _read(term.value, scope) if isinstance(term.value, RuntimeExpression) else None
+        return term.value
     if term.operator == "step":
         try:
             return follow(_value(term.operands[0], scope), (str(term.value),))
@@ -252,26 +255,15 @@ def _value(term: Term, scope: Scope) -> JsonValue:
     if term.operator == "||":
         return any(_is_true(_value(one, scope)) for one in term.operands)
     left, right = (_value(one, scope) for one in term.operands)
-    return _compare(term.operator, left, right)
-
-
-def _read(expression: RuntimeExpression, scope: Scope) -> JsonValue:
-    try:
-        return evaluate(expression, scope)
-    except ValueMissing:
-        return None
-
-
-def _compare(operator: Operator, left: JsonValue, right: JsonValue) -> bool:
-    if operator in ("==", "!="):
-        return _equal(left, right) is (operator == "==")
+    if term.operator in ("==", "!="):
+        return _equal(left, right) is (term.operator == "==")
     ordered = _comparable(left, right)
     if ordered is None:
         return False
     one, other = ordered
-    if operator in ("<", ">="):
-        return (one < other) is (operator == "<")
-    return (one > other) is (operator == ">")
+    if term.operator in ("<", ">="):
+        return (one < other) is (term.operator == "<")
+    return (one > other) is (term.operator == ">")
 
 
 def _equal(left: JsonValue, right: JsonValue) -> bool:
@@ -302,16 +294,13 @@ def _numbers(
     """Return two values as numbers; a numeric text is one next to a number, or with `texts`."""
     if not texts and isinstance(left, str) and isinstance(right, str):
         return None
-    one, other = _as_number(left), _as_number(right)
-    return (one, other) if one is not None and other is not None else None
-
-
-def _as_number(value: JsonValue) -> int | float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return _number(value) if _NUMBER.fullmatch(value) else None
-    return value if isinstance(value, int | float) else None
+    found: list[int | float] = []
+    for value in (left, right):
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            found.append(_number(value))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(value)
+    return (found[0], found[1]) if len(found) == 2 else None
 
 
 def _number(text: str) -> int | float:

@@ -6,7 +6,7 @@ the same answers always lead to the same move.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal
 from urllib.parse import quote, urlencode
@@ -35,7 +35,6 @@ MOST_CALLS_OF_A_STEP: Final = 100
 LONGEST_WAIT_S: Final = 7 * 24 * 3600.0
 """The longest wait before a retry, whoever asks for it."""
 
-_LONGEST_TITLE: Final = 2_000
 NO_OUTPUTS: Mapping[str, JsonObject] = {}
 
 
@@ -93,12 +92,6 @@ class FailMove:
 Move = CallMove | EndMove | FailMove
 
 
-@dataclass(frozen=True)
-class _Ended:
-    outputs: JsonObject
-    missing: tuple[str, ...] = ()
-
-
 class _Stopped(Exception):
     """The end of the recorded answers, or a failure that no action of the document handles."""
 
@@ -128,11 +121,11 @@ def next_move(
         return result
     made = {answer.step_id for answer in answers if answer.outcome in _MAY_STAND}
     skipped = (path for path, step in workflow.paths() if step.is_consequence and path not in made)
-    return EndMove(result.outputs, tuple(dict.fromkeys(skipped)), result.missing)
+    return replace(result, skipped=tuple(dict.fromkeys(skipped)))
 
 
 _MAY_STAND: Final = frozenset({"succeeded", "unknown"})
-_Result = _Ended | FailMove
+_Result = EndMove | FailMove
 
 
 class _Replay:
@@ -153,8 +146,10 @@ class _Replay:
 
     def run(self, workflow: WrittenWorkflow, inputs: JsonObject, prefix: str) -> _Result:
         """Go through a workflow to its end; raise `_Stopped` where a call has no answer yet."""
+        declared = properties_of(workflow.inputs)
+        defaults = {name: one["default"] for name, one in declared.items() if "default" in one}
         scope = Scope(
-            inputs=_with_defaults(workflow, inputs),
+            inputs={**defaults, **inputs},
             workflows=self._outputs_of,
             optional=properties_of(workflow.inputs).keys() - {*required_of(workflow.inputs)},
         )
@@ -170,10 +165,19 @@ class _Replay:
             elif action.kind == "end":
                 break
             elif action.workflow is not None:
-                return self._transfer(action, action.workflow, scope, f"{prefix}{step.step_id}")
+                path = f"{prefix}{step.step_id}"
+                given = self._filled(action.arguments, scope, path)
+                return self.run(action.workflow, given, f"{path}.{action.name}/")
             else:
                 index = places[action.step_id]
-        return _outputs(workflow, scope)
+        outputs: JsonObject = {}
+        missing = []
+        for name, template in workflow.outputs.items():
+            try:
+                outputs[name] = fill(template, scope)
+            except ValueMissing as why:
+                missing.append(f"the output {name!r}: {why}")
+        return EndMove(outputs, missing=tuple(missing))
 
     def _visit(
         self, workflow: WrittenWorkflow, step: WrittenStep, scope: Scope, prefix: str
@@ -197,29 +201,17 @@ class _Replay:
             if action.kind != "retry":
                 return action
             retries[action.name] += 1
-            wait = _wait(action, scope)
-            if failure := self._before_retry(workflow, action, scope, prefix, path):
-                return failure
-            self._after_s = wait
-
-    def _before_retry(
-        self, workflow: WrittenWorkflow, action: Action, scope: Scope, prefix: str, path: str
-    ) -> FailMove | None:
-        """Carry out the step or the workflow that a retry names; None if it ended well."""
-        if action.workflow is not None:
-            result = self._transfer(action, action.workflow, scope, path)
-            return result if isinstance(result, FailMove) else None
-        if not action.step_id:
-            return None
-        step = next(one for one in workflow.steps if one.step_id == action.step_id)
-        why = self._attempt(step, scope, prefix)
-        return FailMove(f"{prefix}{step.step_id}", why) if why else None
-
-    def _transfer(
-        self, action: Action, target: WrittenWorkflow, scope: Scope, path: str
-    ) -> _Result:
-        inputs = self._filled(action.arguments, scope, path)
-        return self.run(target, inputs, f"{path}.{action.name}/")
+            wait_s = min(max(_asked_wait_s(scope, action.retry_after_s), 0.0), LONGEST_WAIT_S)
+            if action.workflow is not None:
+                given = self._filled(action.arguments, scope, path)
+                result = self.run(action.workflow, given, f"{path}.{action.name}/")
+                if isinstance(result, FailMove):
+                    return result
+            elif action.step_id:
+                first = next(one for one in workflow.steps if one.step_id == action.step_id)
+                if why := self._attempt(first, scope, prefix):
+                    return FailMove(f"{prefix}{first.step_id}", why)
+            self._after_s = wait_s
 
     def _attempt(self, step: WrittenStep, scope: Scope, prefix: str) -> str:
         """Carry out a step once; return '' if it succeeded, else why not."""
@@ -228,25 +220,62 @@ class _Replay:
             inputs = self._filled(step.arguments, scope, path)
             result = self.run(step.workflow, inputs, f"{path}/")
             scope.message = self._last
-            scope.outputs = result.outputs if isinstance(result, _Ended) else {}
-            why = (
-                f"{result.step_id}: {result.reason}"
-                if isinstance(result, FailMove)
-                else all_hold(step.criteria, scope)
-            )
+            scope.outputs = result.outputs if isinstance(result, EndMove) else {}
+            if isinstance(result, FailMove):
+                return f"{result.step_id}: {result.reason}"
+            why = all_hold(step.criteria, scope)
         else:
             answer = self._call(step, scope, path)
             scope.outputs = {}
             scope.message = self._last = _message(step.request or CallShape(), answer)
-            why = self._errors[path] = _why_failed(step, answer, scope)
-        if not why:
-            _keep_outputs(step, scope)
-        return why
+            # A criterion may count a refusing answer such as 404 as success. It cannot make a
+            # success of a call that was not sent, or whose effect is unknown.
+            outcome, is_read = answer.outcome, not step.is_consequence
+            is_clear = outcome in ("succeeded", "rejected")
+            is_answered = is_clear or (is_read and outcome == "unknown" and answer.status)
+            if outcome != "succeeded" and not (step.criteria and is_answered):
+                why = answer.error or f"its outcome is {outcome}"
+            else:
+                why = all_hold(step.criteria, scope)
+                why = f"{why}; {answer.error}" if why and answer.error else why
+            self._errors[path] = why
+        if why:
+            return why
+        held: JsonObject = {}
+        for name, template in step.outputs.items():
+            try:
+                held[name] = fill(template, scope)
+                scope.missing.pop((step.step_id, name), None)
+            except ValueMissing as missing:
+                scope.missing[step.step_id, name] = str(missing)
+        scope.steps[step.step_id] = held
+        return ""
 
     def _call(self, step: WrittenStep, scope: Scope, path: str) -> StepAnswer:
-        """Return the recorded answer of a call, or stop at it."""
-        arguments = self._arguments(step, scope, path)
-        self._check_repeat(step, path)
+        spread: JsonObject = {}
+        if step.spread is not None:
+            payload = self._filled({"payload": step.spread}, scope, path)["payload"]
+            if not isinstance(payload, dict):
+                raise _Stopped(FailMove(path, "its payload is no object, and its tool takes one"))
+            spread = {step.spread_names.get(name, name): value for name, value in payload.items()}
+        arguments = {**spread, **self._filled(step.arguments, scope, path)}
+        # Stop before a call that would repeat an effect, a refusal, or an endless loop.
+        made, calls, why = self._effects[path], self._calls[path], ""
+        if step.is_consequence and made >= step.repeats:
+            times = "once" if made == 1 else f"{made} times"
+            before = f"{self._errors[path]}; " if self._errors.get(path) else ""
+            why = (
+                f"{before}its effect was made {times} or may have been, and it is not repeated; if "
+                f"it should be, write x-orchet-repeats: {made + 1} on the step"
+            )
+        elif path in self._refused:
+            why = "a person refused it, and it is not asked again"
+        elif calls >= MOST_CALLS_OF_A_STEP:
+            why = f"it was called {MOST_CALLS_OF_A_STEP} times: the workflow has a loop without end"
+        elif self._calls.total() >= MOST_CALLS:
+            why = f"the workflow has made {MOST_CALLS:,} calls: it has a loop without end"
+        if why:
+            raise _Stopped(FailMove(path, why))
         self._calls[path] += 1
         if self._at == len(self._answers):
             raise _Stopped(self._move(step, scope, path, arguments))
@@ -269,45 +298,23 @@ class _Replay:
             title = str(self._filled({"card text": step.card_text}, scope, path)["card text"])
         cancel = step.cancel
         if cancel is not None:
-            own = {n: v for n, v in cancel.arguments.items() if _reads_own_call(v)}
+            own = {
+                n: v
+                for n, v in cancel.arguments.items()
+                if any(one.root in ("request", "response") for one in expressions_in(v))
+            }
             rest = {n: v for n, v in cancel.arguments.items() if n not in own}
             known = self._filled(rest, scope, path)
             for name, value in known.items():
-                if not _is_constant(value):
+                try:
+                    is_constant = not parse_filling(value).expressions
+                except ValueError:
+                    is_constant = False
+                if not is_constant:
                     why = f"{name!r} of its cancel would be read as an expression: {value!r:.100}"
                     raise _Stopped(FailMove(path, why))
             cancel = cancel.model_copy(update={"arguments": {**own, **known}})
-        title = title[:_LONGEST_TITLE]
-        return CallMove(path, step.tool, arguments, title, self._after_s, step, cancel)
-
-    def _check_repeat(self, step: WrittenStep, path: str) -> None:
-        """Stop before a call that would repeat an effect, a refusal, or an endless loop."""
-        made = self._effects[path]
-        if step.is_consequence and made >= step.repeats:
-            times = "once" if made == 1 else f"{made} times"
-            before = f"{self._errors[path]}; " if self._errors.get(path) else ""
-            why = (
-                f"{before}its effect was made {times} or may have been, and it is not repeated; if "
-                f"it should be, write x-orchet-repeats: {made + 1} on the step"
-            )
-        elif path in self._refused:
-            why = "a person refused it, and it is not asked again"
-        elif self._calls[path] >= MOST_CALLS_OF_A_STEP:
-            why = f"it was called {MOST_CALLS_OF_A_STEP} times: the workflow has a loop without end"
-        elif self._calls.total() >= MOST_CALLS:
-            why = f"the workflow has made {MOST_CALLS:,} calls: it has a loop without end"
-        else:
-            return
-        raise _Stopped(FailMove(path, why))
-
-    def _arguments(self, step: WrittenStep, scope: Scope, path: str) -> JsonObject:
-        spread: JsonObject = {}
-        if step.spread is not None:
-            payload = self._filled({"payload": step.spread}, scope, path)["payload"]
-            if not isinstance(payload, dict):
-                raise _Stopped(FailMove(path, "its payload is no object, and its tool takes one"))
-            spread = {step.spread_names.get(name, name): value for name, value in payload.items()}
-        return {**spread, **self._filled(step.arguments, scope, path)}
+        return CallMove(path, step.tool, arguments, title[:2_000], self._after_s, step, cancel)
 
     def _filled(self, templates: JsonObject, scope: Scope, path: str) -> JsonObject:
         """Return templates evaluated, without those of optional inputs that were not given."""
@@ -321,82 +328,10 @@ class _Replay:
         return filled
 
 
-def _reads_own_call(template: JsonValue) -> bool:
-    return any(one.root in ("request", "response") for one in expressions_in(template))
-
-
-def _is_constant(value: JsonValue) -> bool:
-    """Return True if the grammar of contracts reads a value as it stands."""
-    try:
-        return not parse_filling(value).expressions
-    except ValueError:
-        return False
-
-
-def _first(actions: Iterable[Action], scope: Scope) -> Action | None:
-    """Return the first action whose criteria hold."""
-    return next((one for one in actions if not all_hold(one.criteria, scope)), None)
-
-
-def _why_failed(step: WrittenStep, answer: StepAnswer, scope: Scope) -> str:
-    """Return '' if a call succeeded: by its criteria, or by its outcome if it has none.
-
-    A criterion may count a refusing answer such as 404 as success. It cannot make a success of a
-    call that was not sent, or whose effect is unknown.
-    """
-    is_clear = answer.outcome in ("succeeded", "rejected")
-    is_answered_read = not step.is_consequence and answer.outcome == "unknown" and answer.status
-    if answer.outcome != "succeeded" and not (step.criteria and (is_clear or is_answered_read)):
-        return answer.error or f"its outcome is {answer.outcome}"
-    why = all_hold(step.criteria, scope)
-    return f"{why}; {answer.error}" if why and answer.error else why
-
-
-def _keep_outputs(step: WrittenStep, scope: Scope) -> None:
-    held: JsonObject = {}
-    for name, template in step.outputs.items():
-        try:
-            held[name] = fill(template, scope)
-            scope.missing.pop((step.step_id, name), None)
-        except ValueMissing as missing:
-            scope.missing[step.step_id, name] = str(missing)
-    scope.steps[step.step_id] = held
-
-
-def _outputs(workflow: WrittenWorkflow, scope: Scope) -> _Ended:
-    outputs: JsonObject = {}
-    missing = []
-    for name, template in workflow.outputs.items():
-        try:
-            outputs[name] = fill(template, scope)
-        except ValueMissing as why:
-            missing.append(f"the output {name!r}: {why}")
-    return _Ended(outputs, tuple(missing))
-
-
-def _with_defaults(workflow: WrittenWorkflow, inputs: JsonObject) -> JsonObject:
-    declared = properties_of(workflow.inputs)
-    defaults = {name: one["default"] for name, one in declared.items() if "default" in one}
-    return {**defaults, **inputs}
-
-
-def _wait(action: Action, scope: Scope) -> float:
-    """Return the seconds before a retry: those that the provider asks for win."""
-    headers = scope.message.headers if scope.message is not None else {}
-    asked = next((v for name, v in headers.items() if name.lower() == "retry-after"), "").strip()
-    if asked.isascii() and asked.isdigit():
-        return min(float(asked[:12]), LONGEST_WAIT_S)
-    sent = next((v for name, v in headers.items() if name.lower() == "date"), "")
-    try:
-        passed = (parsedate_to_datetime(asked) - parsedate_to_datetime(sent)).total_seconds()
-    except (TypeError, ValueError):
-        return min(action.retry_after_s, LONGEST_WAIT_S)
-    return min(max(passed, 0.0), LONGEST_WAIT_S)
-
-
 def _message(shape: CallShape, answer: StepAnswer) -> HttpMessage:
-    """Return a call and its answer as expressions read them."""
-    parts: dict[str, JsonObject] = {"path": {}, "query": {}, "header": {}, "cookie": {}, "body": {}}
+    parts: dict[str, JsonObject] = {
+        place: {} for place in ("path", "query", "header", "cookie", "body")
+    }
     body: JsonObject = {}
     for name, value in answer.arguments.items():
         place, _, field_name = shape.places.get(name, ":").partition(":")
@@ -409,8 +344,23 @@ def _message(shape: CallShape, answer: StepAnswer) -> HttpMessage:
     url = shape.url
     for name, value in parts["path"].items():
         url = url.replace(f"{{{name}}}", quote(as_text(value), safe=""))
-    if parts["query"]:
+    if url and parts["query"]:
         url += "?" + urlencode({name: as_text(value) for name, value in parts["query"].items()})
-    return HttpMessage(
-        answer.status, answer.headers, answer.body, shape.method, url if shape.url else "", parts
-    )
+    return HttpMessage(answer.status, answer.headers, answer.body, shape.method, url, parts)
+
+
+def _first(actions: Iterable[Action], scope: Scope) -> Action | None:
+    return next((one for one in actions if not all_hold(one.criteria, scope)), None)
+
+
+def _asked_wait_s(scope: Scope, default_s: float) -> float:
+    """Return the seconds before a retry: those that the provider asks for win."""
+    headers = scope.message.headers if scope.message is not None else {}
+    asked = next((v for name, v in headers.items() if name.lower() == "retry-after"), "").strip()
+    if asked.isascii() and asked.isdigit():
+        return float(asked[:12])
+    sent = next((v for name, v in headers.items() if name.lower() == "date"), "")
+    try:
+        return (parsedate_to_datetime(asked) - parsedate_to_datetime(sent)).total_seconds()
+    except (TypeError, ValueError):
+        return default_s

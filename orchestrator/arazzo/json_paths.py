@@ -96,7 +96,12 @@ def locate_json_path(query: str, value: JsonValue) -> list[tuple[int | str, ...]
 
 def _nodes(query: str, value: JsonValue) -> list[Any]:
     parsed = parse_json_path(query)
-    if _most_visits(query, value) > _WORK:
+    size, depth = _size(value)
+    plain = _QUOTED.sub("''", query)
+    descents, selectors = plain.count(".."), plain.count(",")
+    from_root = max(plain.count("$") - 1, 0)
+    visits: int = size * depth ** min(descents, 20) * 2 ** min(selectors, 30)
+    if (visits * math.prod([size] * from_root)) > _WORK:
         raise ValueMissing(f"{query} cannot be evaluated in bounded time on a value of this size")
     try:
         return list(parsed.find(cast("Any", value)))
@@ -104,22 +109,7 @@ def _nodes(query: str, value: JsonValue) -> list[Any]:
         raise ValueMissing(f"{query} cannot be evaluated: the value is nested too deep") from None
 
 
-def _most_visits(query: str, value: JsonValue) -> int:
-    """Return a bound of the nodes that a query visits.
-
-    A descent visits each node once for each level above it; several selectors in brackets may
-    visit the same nodes; a query from the root in a filter is repeated for each node.
-    """
-    size, depth = _size(value)
-    plain = _QUOTED.sub("''", query)
-    descents, selectors = plain.count(".."), plain.count(",")
-    from_root = max(plain.count("$") - 1, 0)
-    visits: int = size * depth ** min(descents, 20) * 2 ** min(selectors, 30)
-    return visits * math.prod([size] * from_root)
-
-
 def _size(value: JsonValue) -> tuple[int, int]:
-    """Return the number of nodes of a value and of its levels."""
     level, nodes, depth = [value], 0, 0
     while level:
         nodes, depth = nodes + len(level), depth + 1

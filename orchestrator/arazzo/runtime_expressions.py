@@ -54,7 +54,6 @@ _NAMED = re.compile(
     re.DOTALL,
 )
 _TAIL = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
-_PLAIN: Final = ("$url", "$method", "$statusCode", "$self")
 
 
 @dataclass(frozen=True)
@@ -119,55 +118,43 @@ def parse_runtime_expression(text: str) -> RuntimeExpression:
     """
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"an expression has more than {LONGEST_TEXT:,} characters")
-    if text in _PLAIN:
+    if text in ("$url", "$method", "$statusCode", "$self"):
         return RuntimeExpression(text, cast("Root", text[1:]))
     if text.startswith("$message"):
         raise ValueError(f"{text!r} reads a message of AsyncAPI, which is not supported")
-    if found := _MESSAGE.fullmatch(text):
-        return _of_message(text, found)
-    found = _NAMED.fullmatch(text)
-    if found is None or not (found["name"] or found["step"] or found["workflow"]):
-        raise ValueError(f"{text!r} is no runtime expression; {_hint(text)}")
-    path = _pointer(text, found["pointer"])
-    if found["step"]:
-        return RuntimeExpression(text, "steps", found["step"], found["name"] or "", "outputs", path)
-    if found["workflow"]:
-        read = cast('Literal["inputs", "outputs"]', found["field"])
-        return RuntimeExpression(
-            text, "workflows", found["workflow"], found["name"] or "", read, path
-        )
-    return RuntimeExpression(text, cast("Root", found["root"]), name=found["name"], path=path)
-
-
-def _hint(text: str) -> str:
-    """Return what may have been meant."""
-    if text.startswith(("$response.headers", "$request.headers")):
-        return f"write {text.split('.')[0]}.header.NAME"
-    if text.startswith("$steps."):
-        return "write $steps.ID.outputs.NAME"
-    if text.startswith("$response"):
-        return "write for example $response.body#/id"
-    return "write for example $inputs.name"
-
-
-def _of_message(text: str, found: re.Match[str]) -> RuntimeExpression:
-    root = cast("Root", found["root"])
-    if found["header"]:
-        return RuntimeExpression(text, root, "header", found["header"].lower())
-    if found["place"]:
-        if root == "response":
-            raise ValueError(f"{text!r}: an answer has a body and headers only")
-        return RuntimeExpression(text, root, found["place"], found["name"])
-    if found["tail"] is not None:
-        return RuntimeExpression(text, root, "body", path=_steps(text, found["tail"]))
-    return RuntimeExpression(text, root, "body", path=_pointer(text, found["pointer"]))
-
-
-def _pointer(text: str, pointer: str | None) -> tuple[str, ...]:
+    found = _MESSAGE.fullmatch(text) or _NAMED.fullmatch(text)
+    read = found.groupdict() if found is not None else {}
     try:
-        return parse_pointer(pointer or "")
+        path = parse_pointer(read.get("pointer") or "")
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
+    name = read.get("name") or ""
+    if found is not None and found.re is _MESSAGE:
+        root = cast("Root", read["root"])
+        if read["header"]:
+            return RuntimeExpression(text, root, "header", read["header"].lower())
+        if read["place"] and root == "response":
+            raise ValueError(f"{text!r}: an answer has a body and headers only")
+        if read["place"]:
+            return RuntimeExpression(text, root, read["place"], name)
+        if read["tail"] is not None:
+            path = _steps(text, read["tail"])
+        return RuntimeExpression(text, root, "body", path=path)
+    if read.get("step"):
+        return RuntimeExpression(text, "steps", read["step"], name, "outputs", path)
+    if read.get("workflow"):
+        field = cast('Literal["inputs", "outputs"]', read["field"])
+        return RuntimeExpression(text, "workflows", read["workflow"], name, field, path)
+    if not name:
+        hint = "write for example $inputs.name"
+        if text.startswith(("$response.headers", "$request.headers")):
+            hint = f"write {text.split('.')[0]}.header.NAME"
+        elif text.startswith("$steps."):
+            hint = "write $steps.ID.outputs.NAME"
+        elif text.startswith("$response"):
+            hint = "write for example $response.body#/id"
+        raise ValueError(f"{text!r} is no runtime expression; {hint}")
+    return RuntimeExpression(text, cast("Root", read["root"]), name=name, path=path)
 
 
 def _steps(text: str, tail: str) -> tuple[str, ...]:
@@ -216,42 +203,51 @@ def evaluate(expression: RuntimeExpression, scope: Scope) -> JsonValue:
     try:
         return follow(value, path)
     except LookupError:
-        at = format_pointer(path)
-        raise ValueMissing(f"{expression.text} has no value: nothing is at {at}") from None
+        raise _without_value(expression, f"nothing is at {format_pointer(path)}") from None
+
+
+def _without_value(expression: RuntimeExpression, why: str) -> ValueMissing:
+    return ValueMissing(f"{expression.text} has no value: {why}")
 
 
 def _base(expression: RuntimeExpression, scope: Scope) -> tuple[JsonValue, tuple[str, ...]]:
-    """Return the value that an expression names, and the steps into it."""
+    holder, message = expression.holder, scope.message
     match expression.root:
         case "inputs":
             return _named(expression, scope.inputs, "the workflow has no such input")
         case "outputs":
             return _named(expression, scope.outputs, "the called workflow has no such output")
         case "steps":
-            return _of_step(expression, scope)
+            if holder not in scope.steps:
+                raise _without_value(expression, f"the step {holder!r} has not ended")
+            why = scope.missing.get((holder, expression.name))
+            return _named(expression, scope.steps[holder], why or "the step gave no such output")
         case "workflows" if expression.field == "inputs":
             return _named(expression, scope.inputs, "the workflow has no such input")
         case "workflows":
-            if expression.holder not in scope.workflows:
-                raise ValueMissing(
-                    f"{expression.text} has no value: that workflow has not ended before this one"
-                )
-            held = scope.workflows[expression.holder]
+            if holder not in scope.workflows:
+                raise _without_value(expression, "that workflow has not ended before this one")
+            held = scope.workflows[holder]
             return _named(expression, held, "that workflow gave no such output")
-        case "request" | "response" | "url" | "method" | "statusCode":
-            return _of_call(expression, scope.message), expression.path
+        case "request" | "response" | "url" | "method" | "statusCode" if message is None:
+            raise _without_value(expression, "no call was made before it")
+        case "url" if message is not None:
+            return message.url, expression.path
+        case "method" if message is not None:
+            return message.method, expression.path
+        case "request" | "response" | "statusCode" if message is not None:
+            found: JsonValue = message.status
+            if expression.root == "request":
+                found = message.request.get(holder, {}).get(expression.name)
+            elif expression.root == "response":
+                headers = {name.lower(): value for name, value in message.headers.items()}
+                found = message.body if holder == "body" else headers.get(expression.name)
+            if found is None:
+                of = "the answer" if expression.root != "request" else "the request"
+                raise _without_value(expression, f"{of} has none")
+            return found, expression.path
         case _:
             raise ValueMissing(f"{expression.text} has no value while a workflow runs")
-
-
-def _of_step(expression: RuntimeExpression, scope: Scope) -> tuple[JsonValue, tuple[str, ...]]:
-    held = scope.steps.get(expression.holder)
-    if held is None:
-        raise ValueMissing(
-            f"{expression.text} has no value: the step {expression.holder!r} has not ended"
-        )
-    why = scope.missing.get((expression.holder, expression.name))
-    return _named(expression, held, why or "the step gave no such output")
 
 
 def _named(
@@ -266,29 +262,7 @@ def _named(
     for known in sorted(held, key=len, reverse=True):
         if name.startswith((f"{known}.", f"{known}[")):
             return held[known], (*_steps(expression.text, name[len(known) :]), *expression.path)
-    raise ValueMissing(f"{expression.text} has no value: {why}")
-
-
-def _of_call(expression: RuntimeExpression, message: HttpMessage | None) -> JsonValue:
-    if message is None:
-        raise ValueMissing(f"{expression.text} has no value: no call was made before it")
-    if expression.root == "url":
-        return message.url
-    if expression.root == "method":
-        return message.method
-    if expression.root == "statusCode":
-        found: JsonValue = message.status
-    elif expression.root == "response":
-        is_body = expression.holder == "body"
-        headers = {name.lower(): value for name, value in message.headers.items()}
-        found = message.body if is_body else headers.get(expression.name)
-    else:
-        held = message.request.get(expression.holder, {})
-        found = held.get("" if expression.holder == "body" else expression.name)
-    if found is None:
-        of = "the answer" if expression.root != "request" else "the request"
-        raise ValueMissing(f"{expression.text} has no value: {of} has none")
-    return found
+    raise _without_value(expression, why)
 
 
 def evaluate_text(text: str, scope: Scope) -> JsonValue:
@@ -320,9 +294,28 @@ def fill(template: JsonValue, scope: Scope) -> JsonValue:
     if not isinstance(template, dict):
         return template
     if template.keys() == {SELECT}:
-        return _selected(cast("JsonObject", template[SELECT]), scope)
+        selector = cast("JsonObject", template[SELECT])
+        context = fill(selector["context"], scope)
+        query = str(selector["selector"])
+        if selector["type"] == "jsonpointer":
+            query = embed(query, scope)
+            try:
+                return follow(context, parse_pointer(query))
+            except (LookupError, ValueError):
+                raise ValueMissing(f"{selector['context']} has nothing at {query}") from None
+        query = embed_into_json_path(query, lambda text: evaluate_text(text, scope))
+        found = query_json_path(query, context)
+        if not is_singular(query):
+            return found
+        if not found:
+            raise ValueMissing(f"{query} selects nothing in {selector['context']}")
+        return found[0]
     if template.keys() == {REPLACE}:
-        return _with_replacements(cast("JsonObject", template[REPLACE]), scope)
+        content = cast("JsonObject", template[REPLACE])
+        payload: JsonValue = json.loads(json.dumps(fill(content["payload"], scope)))
+        for one in cast("list[JsonObject]", content["replacements"]):
+            payload = replaced(payload, one, fill(one["value"], scope))
+        return payload
     return {k: fill(item, scope) for k, item in template.items() if not is_left_out(item, scope)}
 
 
@@ -346,28 +339,3 @@ def embed(text: str, scope: Scope) -> str:
         return as_text(evaluate_text(inner, scope)) if is_expression(inner) else found[0]
 
     return EMBEDDED.sub(written, text)
-
-
-def _selected(selector: JsonObject, scope: Scope) -> JsonValue:
-    context = fill(selector["context"], scope)
-    query = str(selector["selector"])
-    if selector["type"] == "jsonpointer":
-        query = embed(query, scope)
-        try:
-            return follow(context, parse_pointer(query))
-        except (LookupError, ValueError):
-            raise ValueMissing(f"{selector['context']} has nothing at {query}") from None
-    query = embed_into_json_path(query, lambda text: evaluate_text(text, scope))
-    found = query_json_path(query, context)
-    if not is_singular(query):
-        return found
-    if not found:
-        raise ValueMissing(f"{query} selects nothing in {selector['context']}")
-    return found[0]
-
-
-def _with_replacements(content: JsonObject, scope: Scope) -> JsonValue:
-    payload: JsonValue = json.loads(json.dumps(fill(content["payload"], scope)))
-    for one in cast("list[JsonObject]", content["replacements"]):
-        payload = replaced(payload, one, fill(one["value"], scope))
-    return payload

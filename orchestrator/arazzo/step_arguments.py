@@ -26,7 +26,7 @@ from orchestrator.arazzo.written import CallShape, WrittenStep
 from orchestrator.catalog.arguments import by_text
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.contract import is_credential
-from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import handle_for, handles_in
 from orchestrator.core.record import JsonObject
@@ -38,7 +38,6 @@ from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
 
 FUNCTIONS: Final = frozenset({"python", "functions"})
 """Documents of Python functions and of plain function schemas."""
-_OF_HTTP: Final = frozenset({"accept", "content-type", "content-length", "host"})
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -66,45 +65,37 @@ class StepArguments:
         Raises:
             DocumentInvalid: the tool has no such parameter.
         """
-        binding = self._binding(given)
-        if binding is not None:
-            self.arguments[binding.name] = given.value
+        name, place, tool = given.name, given.place, self._tool
+        is_function = tool.document in FUNCTIONS
+        for one in tool.bindings:
+            is_header = place == "header" and one.field.lower() == name.lower()
+            if one.location == place and (one.field == name or is_header):
+                self.arguments[one.name] = given.value
+                return True
+        if is_function and name in tool.properties:
+            self.arguments[name] = given.value
             return True
-        if why := self._why_ours(given):
-            self.notes.append(f"the parameter {given.name!r} has no effect: {why}")
+        # Parameters that the orchestrator fills itself.
+        why = ""
+        written = DocumentNode.of("", {"name": name, "in": place or "body"})
+        of_http = ("accept", "content-type", "content-length", "host")
+        if place == "header" and name.lower() in of_http:
+            why = "HTTP's own headers follow from the document of the tool"
+        elif tool.reads_key(place, name):
+            why = "the idempotency key is the orchestrator's"
+        elif place and is_credential(written, self._root):
+            why = "credentials are attached when the call is sent, from the configured secrets"
+        if why:
+            self.notes.append(f"the parameter {name!r} has no effect: {why}")
             return True
         if given.is_inherited:
             return False
-        if not given.place and self._tool.document not in FUNCTIONS:
+        if not place and not is_function:
             raise self._invalid(given.pointer, "'in' is missing", "write path, query or header")
-        known = [one.field for one in self._tool.bindings if one.location == given.place]
-        reason = unknown_name(given.name, known or self._tool.properties)
-        what = f"{given.place} parameter" if given.place else "input"
-        raise self._invalid(
-            given.pointer, reason.replace("no input here", f"no {what} of {self._tool.name}")
-        )
-
-    def _binding(self, given: GivenParameter) -> InputBinding | None:
-        for one in self._tool.bindings:
-            is_same = one.field == given.name or (
-                one.location == "header" and one.field.lower() == given.name.lower()
-            )
-            if is_same and given.place == one.location:
-                return one
-        if self._tool.document in FUNCTIONS and given.name in self._tool.properties:
-            return InputBinding(name=given.name, location="body", field=given.name)
-        return None
-
-    def _why_ours(self, given: GivenParameter) -> str:
-        """Return why the orchestrator fills a parameter itself; '' if it does not."""
-        if given.place == "header" and given.name.lower() in _OF_HTTP:
-            return "HTTP's own headers follow from the document of the tool"
-        if self._tool.reads_key(given.place, given.name):
-            return "the idempotency key is the orchestrator's"
-        written = DocumentNode.of("", {"name": given.name, "in": given.place or "body"})
-        if given.place and is_credential(written, self._root):
-            return "credentials are attached when the call is sent, from the configured secrets"
-        return ""
+        known = [one.field for one in tool.bindings if one.location == place]
+        what = f"no {f'{place} parameter' if place else 'input'} of {tool.name}"
+        reason = unknown_name(name, known or tool.properties)
+        raise self._invalid(given.pointer, reason.replace("no input here", what))
 
     def add_body(self, body: GivenBody) -> None:
         """Place the payload.
@@ -112,52 +103,57 @@ class StepArguments:
         Raises:
             DocumentInvalid: the tool takes no body, or no such one.
         """
-        properties = {one.field: one.name for one in self._tool.bindings if one.location == "body"}
-        if self._tool.document in FUNCTIONS and not properties:
-            properties = {name: name for name in self._tool.properties}
+        tool = self._tool
+        properties = {one.field: one.name for one in tool.bindings if one.location == "body"}
+        if tool.document in FUNCTIONS and not properties:
+            properties = {name: name for name in tool.properties}
         if not properties:
-            raise self._invalid(body.pointer, f"{self._tool.name} takes no request body")
-        self._check_type(body)
+            raise self._invalid(body.pointer, f"{tool.name} takes no request body")
+        stated, sent = (
+            text.partition(";")[0].strip().lower()
+            for text in (body.content_type, tool.body_content_type or "")
+        )
+        if stated and sent and stated != sent:
+            if isinstance(body.payload, str):
+                reason = f"{tool.name} is sent {sent}, and not {stated}"
+                raise self._invalid(f"{body.pointer}/contentType", reason)
+            self.notes.append(f"the contentType {stated} has no effect: {sent} is sent")
         payload = self._payload(body)
         if "" in properties:
             self.arguments[properties[""]] = payload
-        elif isinstance(payload, dict) and not payload.keys() & {SELECT, REPLACE}:
-            self._add_properties(payload, properties, body.pointer)
-        elif isinstance(payload, dict) or (isinstance(payload, str) and is_expression(payload)):
+            return
+        is_read = isinstance(payload, str) and is_expression(payload)
+        if is_read or (isinstance(payload, dict) and payload.keys() & {SELECT, REPLACE}):
             self.spread = payload
-            renamed = {field: name for field, name in properties.items() if field != name}
-            self.spread_names = renamed
-        else:
-            reason = f"{self._tool.name} takes an object as payload"
+            self.spread_names = {field: n for field, n in properties.items() if field != n}
+            return
+        if not isinstance(payload, dict):
+            reason = f"{tool.name} takes an object as payload"
             raise self._invalid(f"{body.pointer}/payload", reason)
-
-    def _add_properties(
-        self, payload: JsonObject, properties: dict[str, str], pointer: str
-    ) -> None:
         for name, value in payload.items():
-            if self._tool.reads_key("body", name):
+            if tool.reads_key("body", name):
                 why = "the idempotency key is the orchestrator's"
                 self.notes.append(f"the property {name!r} has no effect: {why}")
             elif name in properties:
                 self.arguments[properties[name]] = value
             else:
                 reason = unknown_name(name, properties)
-                of = f"no property of the body of {self._tool.name}"
-                raise self._invalid(f"{pointer}/payload", reason.replace("no input here", of))
-
-    def _check_type(self, body: GivenBody) -> None:
-        stated, sent = (
-            text.partition(";")[0].strip().lower()
-            for text in (body.content_type, self._tool.body_content_type or "")
-        )
-        if stated and sent and stated != sent and isinstance(body.payload, str):
-            reason = f"{self._tool.name} is sent {sent}, and not {stated}"
-            raise self._invalid(f"{body.pointer}/contentType", reason)
-        if stated and sent and stated != sent:
-            self.notes.append(f"the contentType {stated} has no effect: {sent} is sent")
+                of = f"no property of the body of {tool.name}"
+                reason = reason.replace("no input here", of)
+                raise self._invalid(f"{body.pointer}/payload", reason)
 
     def _payload(self, body: GivenBody) -> JsonValue:
-        payload = self._read_payload(body)
+        """Return the payload as a structure, if it is written as the text of one."""
+        payload, kind = body.payload, body.content_type or self._tool.body_content_type or ""
+        if isinstance(payload, str) and not is_expression(payload):
+            if "json" in kind:
+                try:
+                    payload = cast("JsonValue", json.loads(_with_quoted_expressions(payload)))
+                except ValueError as error:
+                    reason = f"the payload is no JSON: {error}"
+                    raise self._invalid(f"{body.pointer}/payload", reason) from None
+            elif "x-www-form-urlencoded" in kind:
+                payload = fields_of(payload.strip())
         if not body.replacements:
             return payload
         if isinstance(payload, str) or (isinstance(payload, dict) and payload.keys() == {SELECT}):
@@ -170,21 +166,6 @@ class StepArguments:
             except ValueMissing as missing:
                 pointer = f"{body.pointer}/replacements/{index}/target"
                 raise self._invalid(pointer, str(missing)) from None
-        return payload
-
-    def _read_payload(self, body: GivenBody) -> JsonValue:
-        """Return the payload as a structure, if it is written as the text of one."""
-        payload, sent = body.payload, self._tool.body_content_type or ""
-        if not isinstance(payload, str) or is_expression(payload):
-            return payload
-        if "json" in (body.content_type or sent):
-            try:
-                return cast("JsonValue", json.loads(_with_quoted_expressions(payload)))
-            except ValueError as error:
-                reason = f"the payload is no JSON: {error}"
-                raise self._invalid(f"{body.pointer}/payload", reason) from None
-        if "x-www-form-urlencoded" in (body.content_type or sent):
-            return fields_of(payload.strip())
         return payload
 
     def check(self, pointer: str) -> None:

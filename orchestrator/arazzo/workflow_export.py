@@ -81,20 +81,15 @@ def export_document(
     sources: list[JsonValue] = [
         {"name": _id(one), "url": f"./{quote(one)}.yaml", "type": "openapi"} for one in documents
     ]
-    return {
-        "arazzo": "1.0.1",
-        "info": {"title": _short(goal), "description": _about(written), "version": "1.0.0"},
-        "sourceDescriptions": sources,
-        "workflows": [workflow],
-    }
-
-
-def _about(written: JsonObject | None) -> str:
-    """Return what a document of calls does not state."""
     text = "Each call that was made is a step: conditions and lists are not in it."
     if lost := sorted(set(_extensions(written))):
         text += f" Nor are {', '.join(lost)} of the workflow that ran: state them again."
-    return text
+    return {
+        "arazzo": "1.0.1",
+        "info": {"title": _short(goal), "description": text, "version": "1.0.0"},
+        "sourceDescriptions": sources,
+        "workflows": [workflow],
+    }
 
 
 def _extensions(value: JsonValue) -> Iterator[str]:
@@ -120,7 +115,6 @@ def _id(text: str) -> str:
 
 
 def _free_id(text: str, taken: Collection[str]) -> str:
-    """Return the id of a text; with a number if it is taken."""
     numbered = (f"{_id(text)}_{number}" for number in range(2, len(taken) + 3))
     return next(one for one in (_id(text), *numbered) if one not in taken)
 
@@ -167,7 +161,12 @@ class _Exporter:
                 "contentType": content,
                 "payload": whole[0] if whole else payload,
             }
-        self._answers.append((step_id, _places(call.body)))
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for number, (path, value) in enumerate(_plain_values(call.body, ())):
+            if number == _MOST_VALUES:
+                break
+            found.setdefault(json.dumps(value), []).append(path)
+        self._answers.append((step_id, found))
         return step
 
     def with_outputs(self, step: JsonValue) -> JsonObject:
@@ -233,7 +232,6 @@ class _Exporter:
 
 
 def _operation(catalog: Catalog, tool: Tool) -> JsonObject:
-    """Return the field that names a tool's operation."""
     source = f"$sourceDescriptions.{_id(tool.document)}"
     content = catalog.documents.get(tool.document)
     found = operations(DocumentNode.of(tool.document, content)) if content is not None else ()
@@ -245,22 +243,11 @@ def _operation(catalog: Catalog, tool: Tool) -> JsonObject:
 
 
 def _is_said(value: str, goal: str) -> bool:
-    """Return True if a text stands in the goal, in whole words."""
     at = goal.casefold().find(value.casefold())
     if not value.strip() or at < 0:
         return False
     around = goal[max(at - 1, 0) : at] + goal[at + len(value) : at + len(value) + 1]
     return not any(character.isalnum() for character in around)
-
-
-def _places(body: JsonValue) -> dict[str, list[tuple[str, ...]]]:
-    """Return the paths of each plain value of an answer, by its JSON."""
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for number, (path, value) in enumerate(_plain_values(body, ())):
-        if number == _MOST_VALUES:
-            break
-        found.setdefault(json.dumps(value), []).append(path)
-    return found
 
 
 def _plain_values(

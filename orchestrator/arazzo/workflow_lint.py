@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -16,7 +16,7 @@ from orchestrator.arazzo.runtime_expressions import (
     is_expression,
     parse_runtime_expression,
 )
-from orchestrator.arazzo.written import Action, WrittenStep, WrittenWorkflow
+from orchestrator.arazzo.written import WrittenStep, WrittenWorkflow
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint.finding import Finding, Severity
 from orchestrator.catalog.tool import Effect
@@ -68,7 +68,6 @@ CODES: Final[Mapping[str, LintCode]] = {
     "ARZ018": LintCode("warning", "a wait that is cut", "wait for seven days at most"),
     "ARZ020": LintCode("note", "a part without effect", "take it out, or leave it"),
 }
-_SIMPLE: Final = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 
 
 def lint_workflows(workflows: Iterable[WrittenWorkflow], catalog: Catalog) -> list[Finding]:
@@ -128,14 +127,58 @@ class _Checker:
     ended: list[WrittenWorkflow] = field(default_factory=list)
 
     def findings(self) -> Iterator[Finding]:
+        inputs = self.workflow.inputs
+        declared = inputs.get("properties")
+        is_open = not isinstance(declared, dict) or inputs.get("additionalProperties", False)
         for reading in self.readings:
-            yield from self._check_reading(reading)
-        yield from self._check_inputs()
+            one = reading.expression
+            if one.root == "inputs":
+                if isinstance(declared, dict) and not is_open and not _names(one.name, declared):
+                    reason = f"{one.text} is no declared input"
+                    yield self._finding("ARZ004", reading.pointer, reason)
+            elif one.root == "steps":
+                place = self._places.get(one.holder)
+                if place is None:
+                    reason = f"{one.text}: the workflow has no step {one.holder!r}"
+                    yield self._finding("ARZ002", reading.pointer, reason)
+                elif not _names(one.name, self.workflow.steps[place].outputs):
+                    reason = f"{one.text}: the step {one.holder!r} has no such output"
+                    yield self._finding("ARZ003", reading.pointer, reason)
+                elif not self._may_have_ended(place, reading):
+                    reason = f"{one.text}: the step {one.holder!r} cannot have ended before"
+                    yield self._finding("ARZ005", reading.pointer, reason)
+            elif one.root == "workflows" and one.field == "outputs":
+                found = [w for w in self.ended if w.workflow_id == one.holder]
+                is_known = one.holder in self.root.depends_on
+                if not is_known:
+                    reason = f"{one.text} reads a workflow that this one does not depend on"
+                    yield self._finding("ARZ006", reading.pointer, reason)
+                elif found and not _names(one.name, found[0].outputs):
+                    yield self._finding("ARZ003", reading.pointer, f"{one.text}: no such output")
+            elif one.root == "outputs" and reading.step is not None:
+                called = self.workflow.steps[reading.step].workflow
+                if called is None or not _names(one.name, called.outputs):
+                    reason = f"{one.text} is no output of a workflow that the step calls"
+                    yield self._finding("ARZ003", reading.pointer, reason)
+            elif one.root in ("components", "sourceDescriptions"):
+                reason = f"{one.text} has no value while a workflow runs"
+                yield self._finding("ARZ003", reading.pointer, reason)
+        read = {r.expression.name for r in self.readings if r.expression.root == "inputs"}
+        for name in properties_of(self.workflow.inputs):
+            if not any(one == name or one.startswith((f"{name}.", f"{name}[")) for one in read):
+                pointer = f"{self.workflow.pointer}/inputs"
+                yield self._finding("ARZ015", pointer, f"nothing reads the input {name!r}")
         for index, step in enumerate(self.workflow.steps):
             yield from self._check_flow(index, step)
             yield from self._check_effect(index, step)
             yield from self._check_types(step)
-            yield from self._check_outputs(step)
+            schema = self._answer_schema(step)
+            for expression in expressions_in(dict(step.outputs)):
+                is_body = expression.root == "response" and expression.holder == "body"
+                if is_body and _is_nowhere(schema, expression.path):
+                    of = step.tool or "its planner"
+                    reason = f"{expression.text} is not in the answer of {of}"
+                    yield self._finding("ARZ016", f"{step.pointer}/outputs", reason)
         for note in self.workflow.notes:
             yield self._finding("ARZ020", self.workflow.pointer, note)
 
@@ -155,68 +198,34 @@ class _Checker:
         """All expressions of the workflow."""
         found = []
         for index, step in enumerate(self.workflow.steps):
-            for name, after in (("", False), ("/outputs", False), ("/actions", True)):
-                place = f"{step.pointer}/outputs" if name == "/outputs" else step.pointer
-                found += [
-                    _Reading(expression, place, index, after) for expression in _of_step(step, name)
+            cancel = dict(step.cancel.arguments) if step.cancel is not None else {}
+            sent = [dict(step.arguments), step.spread, step.card_text, cancel]
+            found += [_Reading(one, step.pointer, index) for one in expressions_in(sent)]
+            after = [
+                *expressions_in(dict(step.outputs)),
+                *(one for criterion in step.criteria for one in expressions_of(criterion)),
+            ]
+            found += [_Reading(one, f"{step.pointer}/outputs", index) for one in after]
+            for action in step.actions:
+                of_action = [
+                    *(one for criterion in action.criteria for one in expressions_of(criterion)),
+                    *expressions_in(dict(action.arguments)),
                 ]
+                found += [_Reading(one, step.pointer, index, True) for one in of_action]
         outputs = expressions_in(dict(self.workflow.outputs))
         return found + [_Reading(one, f"{self.workflow.pointer}/outputs") for one in outputs]
+
+    def _may_have_ended(self, place: int, reading: _Reading) -> bool:
+        if reading.step is None or reading.step in self._after[place]:
+            return True
+        return reading.is_after and place == reading.step
 
     @cached_property
     def _places(self) -> dict[str, int]:
         return {step.step_id: index for index, step in enumerate(self.workflow.steps)}
 
-    def _check_reading(self, reading: _Reading) -> Iterator[Finding]:
-        one = reading.expression
-        if one.root == "inputs" and not _is_declared(one.name, self.workflow.inputs):
-            yield self._finding("ARZ004", reading.pointer, f"{one.text} is no declared input")
-        elif one.root == "steps":
-            yield from self._check_step_reading(reading)
-        elif one.root == "workflows" and one.field == "outputs":
-            found = [w for w in self.ended if w.workflow_id == one.holder]
-            is_known = one.holder in self.root.depends_on
-            if not is_known:
-                reason = f"{one.text} reads a workflow that this one does not depend on"
-                yield self._finding("ARZ006", reading.pointer, reason)
-            elif found and not _names(one.name, found[0].outputs):
-                yield self._finding("ARZ003", reading.pointer, f"{one.text}: no such output")
-        elif one.root == "outputs" and reading.step is not None:
-            called = self.workflow.steps[reading.step].workflow
-            if called is None or not _names(one.name, called.outputs):
-                reason = f"{one.text} is no output of a workflow that the step calls"
-                yield self._finding("ARZ003", reading.pointer, reason)
-        elif one.root in ("components", "sourceDescriptions"):
-            reason = f"{one.text} has no value while a workflow runs"
-            yield self._finding("ARZ003", reading.pointer, reason)
-
-    def _check_step_reading(self, reading: _Reading) -> Iterator[Finding]:
-        one = reading.expression
-        place = self._places.get(one.holder)
-        if place is None:
-            reason = f"{one.text}: the workflow has no step {one.holder!r}"
-            yield self._finding("ARZ002", reading.pointer, reason)
-        elif not _names(one.name, self.workflow.steps[place].outputs):
-            reason = f"{one.text}: the step {one.holder!r} has no such output"
-            yield self._finding("ARZ003", reading.pointer, reason)
-        elif (
-            reading.step is not None
-            and not (reading.is_after and place == reading.step)
-            and reading.step not in self._after[place]
-        ):
-            reason = f"{one.text}: the step {one.holder!r} cannot have ended before"
-            yield self._finding("ARZ005", reading.pointer, reason)
-
-    def _check_inputs(self) -> Iterator[Finding]:
-        read = {r.expression.name for r in self.readings if r.expression.root == "inputs"}
-        for name in properties_of(self.workflow.inputs):
-            if not any(one == name or one.startswith((f"{name}.", f"{name}[")) for one in read):
-                pointer = f"{self.workflow.pointer}/inputs"
-                yield self._finding("ARZ015", pointer, f"nothing reads the input {name!r}")
-
     @cached_property
     def _edges(self) -> list[set[int]]:
-        """Return the steps that may follow each step."""
         edges: list[set[int]] = [set() for _ in self.workflow.steps]
         for index, step in enumerate(self.workflow.steps):
             succeeding = step.on_success
@@ -261,17 +270,15 @@ class _Checker:
                 reason = f"no declared tool cancels {tool.name}, which step {step.step_id!r} calls"
                 yield self._finding("ARZ010", step.pointer, reason)
         # A failed call leaves no effect that a second pass would repeat.
-        begins = self._targets(step.on_success)
+        begins = {
+            self._places[one.step_id] for one in step.on_success if one.step_id in self._places
+        }
         begins |= {index + 1} & self._edges[index]
         if step.repeats == 1 and index in _reached(self._edges, begins):
             reason = f"step {step.step_id!r} is in a loop, and its effect is made once only"
             yield self._finding("ARZ013", step.pointer, reason)
 
-    def _targets(self, actions: Iterable[Action]) -> set[int]:
-        return {self._places[one.step_id] for one in actions if one.step_id in self._places}
-
     def _check_types(self, step: WrittenStep) -> Iterator[Finding]:
-        """Compare the schemas of values that are passed on unchanged."""
         target = step.workflow.inputs if step.workflow is not None else {}
         bindings = {}
         if step.tool:
@@ -288,15 +295,17 @@ class _Checker:
             if read.root == "inputs" and read.name in optional and name in required:
                 reason = f"{name!r} is required, and {template} may be missing"
                 yield self._finding("ARZ017", step.pointer, reason)
-            given, taken = (
-                self._types_read(read),
-                _types(properties_of(target).get(name, {}), target),
-            )
-            if name in bindings and bindings[name].location != "body":
-                taken = taken | {"string", "integer", "number"} if taken else taken
-            if given and taken and not _fits(given, taken):
-                kinds = f"{_listed(given)}, and {name!r} is {_listed(taken)}"
-                yield self._finding("ARZ011", step.pointer, f"{template} is {kinds}")
+            found = self._schema_read(read)
+            given = _types(*found) if found is not None else frozenset[str]()
+            taken = _types(properties_of(target).get(name, {}), target)
+            if taken and name in bindings and bindings[name].location != "body":
+                taken = taken | {"string", "integer", "number"}
+            numbers = {"integer", "number"}
+            are_numbers = bool(given & numbers and taken & numbers)
+            if given and taken and given.isdisjoint(taken) and not are_numbers:
+                kinds = [" or ".join(sorted(types)) for types in (given, taken)]
+                reason = f"{template} is {kinds[0]}, and {name!r} is {kinds[1]}"
+                yield self._finding("ARZ011", step.pointer, reason)
 
     def _check_embedded(
         self, name: str, template: JsonValue, optional: Set[str], pointer: str
@@ -307,10 +316,6 @@ class _Checker:
             if one.root == "inputs" and one.name in optional and f"{{{one.text}}}" in texts:
                 reason = f"{name!r} has {one.text} in its text, and it may be missing"
                 yield self._finding("ARZ017", pointer, reason)
-
-    def _types_read(self, expression: RuntimeExpression) -> frozenset[str]:
-        found = self._schema_read(expression)
-        return _types(*found) if found is not None else frozenset()
 
     def _schema_read(self, one: RuntimeExpression) -> tuple[JsonObject, JsonObject] | None:
         """Return the schema of a value with the root of its definitions; None if unknown."""
@@ -326,38 +331,11 @@ class _Checker:
         schema = self._answer_schema(step)
         return _inside(schema, schema, (*parse_runtime_expression(template).path, *one.path))
 
-    def _check_outputs(self, step: WrittenStep) -> Iterator[Finding]:
-        """Compare pointers into the answer with its schema."""
-        schema = self._answer_schema(step)
-        for expression in expressions_in(dict(step.outputs)):
-            is_body = expression.root == "response" and expression.holder == "body"
-            if is_body and _is_nowhere(schema, expression.path):
-                reason = f"{expression.text} is not in the answer of {step.tool or 'its planner'}"
-                yield self._finding("ARZ016", f"{step.pointer}/outputs", reason)
-
     def _answer_schema(self, step: WrittenStep) -> JsonObject:
         """Return the schema of a step's answer; empty if it has none."""
         return (
             (self.catalog.tools[step.tool].output_schema or {}) if step.tool else step.output_schema
         )
-
-
-def _of_step(step: WrittenStep, part: str) -> Iterator[RuntimeExpression]:
-    if part == "":
-        cancel = step.cancel.arguments if step.cancel is not None else {}
-        yield from expressions_in([dict(step.arguments), step.spread, step.card_text, dict(cancel)])
-    elif part == "/outputs":
-        yield from expressions_in(dict(step.outputs))
-        yield from _of_criteria(step)
-    else:
-        for action in step.actions:
-            yield from _of_criteria(action)
-            yield from expressions_in(dict(action.arguments))
-
-
-def _of_criteria(holder: WrittenStep | Action) -> Iterator[RuntimeExpression]:
-    for criterion in holder.criteria:
-        yield from expressions_of(criterion)
 
 
 def _reached(edges: list[set[int]], begin: Iterable[int]) -> set[int]:
@@ -374,12 +352,6 @@ def _reached(edges: list[set[int]], begin: Iterable[int]) -> set[int]:
 def _names(name: str, held: Mapping[str, JsonValue]) -> bool:
     """Return True if a name is one of these, or leads into the value of one."""
     return not name or any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in held)
-
-
-def _is_declared(name: str, schema: JsonObject) -> bool:
-    declared = schema.get("properties")
-    is_open = not isinstance(declared, dict) or schema.get("additionalProperties", False)
-    return bool(is_open) or _names(name, cast("JsonObject", declared))
 
 
 def _inside(
@@ -417,15 +389,5 @@ def _types(schema: JsonObject, root: JsonObject) -> frozenset[str]:
     stated = resolve(schema, root).get("type")
     listed = stated if isinstance(stated, list) else [stated]
     types = frozenset(one for one in listed if isinstance(one, str) and one != "null")
-    return types if types <= _SIMPLE else frozenset()
-
-
-def _fits(given: frozenset[str], taken: frozenset[str]) -> bool:
-    """Return True if a value of one of the types may be taken."""
-    return bool(given & taken) or ("number" in taken and "integer" in given) or (
-        "integer" in taken and "number" in given
-    )  # fmt: skip
-
-
-def _listed(types: frozenset[str]) -> str:
-    return " or ".join(sorted(types))
+    known = {"string", "integer", "number", "boolean", "array", "object"}
+    return types if types <= known else frozenset()

@@ -34,7 +34,29 @@ def step_rows(workflow: WrittenWorkflow, catalog: Catalog, prefix: str = "") -> 
     """Return a row for each step, those of called workflows after the step that calls them."""
     rows: list[StepRow] = []
     for step in workflow.steps:
-        rows.append(_row(workflow, step, catalog, prefix))
+        tools = [catalog.tools[name] for name in step.tools]
+        cancels = [tool.compensation.cancel.tool for tool in tools if tool.compensation]
+        cancels += [step.cancel.tool] if step.cancel is not None else []
+        read = expressions_in([dict(step.arguments), step.spread])
+        rows.append(
+            StepRow(
+                step=f"{prefix}{step.step_id}",
+                calls=step.workflow.workflow_id
+                if step.workflow is not None
+                else step.tool or step.goal,
+                effect=", ".join(dict.fromkeys(tool.effect.value for tool in tools)),
+                cancelled_by=", ".join(dict.fromkeys(cancels)),
+                reads=tuple(dict.fromkeys(one.text for one in read)),
+                gives=tuple(step.outputs),
+                then=(
+                    *(f"success: {_said(one)}" for one in step.on_success),
+                    *(f"failure: {_said(one)}" for one in step.on_failure),
+                ),
+                repeats=step.repeats,
+                agent=step.agent,
+                title=step.title,
+            )
+        )
         if step.workflow is not None:
             rows += step_rows(step.workflow, catalog, f"{prefix}{step.step_id}/")
         for action in step.actions:
@@ -42,28 +64,6 @@ def step_rows(workflow: WrittenWorkflow, catalog: Catalog, prefix: str = "") -> 
                 inner = f"{prefix}{step.step_id}.{action.name}/"
                 rows += step_rows(action.workflow, catalog, inner)
     return tuple(rows)
-
-
-def _row(workflow: WrittenWorkflow, step: WrittenStep, catalog: Catalog, prefix: str) -> StepRow:
-    tools = [catalog.tools[name] for name in step.tools]
-    cancels = [tool.compensation.cancel.tool for tool in tools if tool.compensation]
-    cancels += [step.cancel.tool] if step.cancel is not None else []
-    read = expressions_in([dict(step.arguments), step.spread])
-    return StepRow(
-        step=f"{prefix}{step.step_id}",
-        calls=step.workflow.workflow_id if step.workflow is not None else step.tool or step.goal,
-        effect=", ".join(dict.fromkeys(tool.effect.value for tool in tools)),
-        cancelled_by=", ".join(dict.fromkeys(cancels)),
-        reads=tuple(dict.fromkeys(one.text for one in read)),
-        gives=tuple(step.outputs),
-        then=(
-            *(f"success: {_said(one)}" for one in step.on_success),
-            *(f"failure: {_said(one)}" for one in step.on_failure),
-        ),
-        repeats=step.repeats,
-        agent=step.agent,
-        title=step.title,
-    )
 
 
 def _said(action: Action) -> str:

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
-from orchestrator.catalog.tool import Tool
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.crew import Crew, FaultInjector, Rewind, VaultChanges
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
@@ -30,13 +29,11 @@ from orchestrator.chaos.verdicts.invariants import (
 )
 from orchestrator.chaos.verdicts.report import ChaosReport, FaultCount, compile_report
 from orchestrator.core.errors import UsageError
-from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.planning.models import LLM
 from orchestrator.runtime.devserver import Stack
 from orchestrator.saga.cancel_arguments import tool_of
-from orchestrator.saga.obligation import Obligation
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
 from orchestrator.settings import MODEL_VARIABLE, PLANNER_VARIABLE
@@ -76,9 +73,6 @@ _TROUBLE: Final[tuple[Callable[[], ModelReply], ...]] = (
     lambda: call("no_such_tool"),
     lambda: broken_call("part_done", '{"summary": "D'),
 )
-_SHARE: Final = 0.1
-_MOST_IN_A_ROW: Final = 1
-"""The maximum for one prompt, below the limit of bad answers that ends a leg."""
 
 
 class FaultyModel:
@@ -94,12 +88,15 @@ class FaultyModel:
         """Number of requests with a fault."""
 
     async def __call__(self, request: ReceivedRequest) -> ModelReply:
-        """Reply with a fault that the prompt draws at its first request, else with the answer."""
+        """Reply with a fault that the prompt draws at its first request, else with the answer.
+
+        One fault for a prompt is below the limit of bad answers that ends a leg.
+        """
         prompt = hashlib.sha256(request.prompt.encode()).hexdigest()
         self._asked[prompt] += 1
         rng = Random(f"{self._seed}:{prompt}")
-        is_struck = self._is_faulty and rng.random() < _SHARE
-        if not is_struck or self._asked[prompt] > _MOST_IN_A_ROW:
+        is_struck = self._is_faulty and rng.random() < 0.1
+        if not is_struck or self._asked[prompt] > 1:
             return await self._model(request)
         self.fired += 1
         return rng.choice(_TROUBLE)()
@@ -155,8 +152,6 @@ WORKER_VARIABLES: Mapping[str, str] = {
 }
 """Variables of the workers: frequent sweeps, which the run waits for, and a short drain."""
 
-_LONGEST_S = 24 * 3600.0
-
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -182,10 +177,6 @@ class _Struck(FaultRule):
 
 
 _STRUCK = TypeAdapter(list[_Struck])
-_EFFECTS = TypeAdapter(tuple[HeldEffect, ...])
-_REQUESTS = TypeAdapter(tuple[HeldRequest, ...])
-
-
 Reproduce = Callable[[int], str]
 
 
@@ -207,7 +198,7 @@ async def run_scripts(
     case = RunJudge(stack, options, reproduce)
     client, vault = await stack.client(), VaultChanges(stack)
     strikes = schedule_strikes(
-        options.seed, options.faults, workers=options.workers, lasts_s=_LONGEST_S
+        options.seed, options.faults, workers=options.workers, lasts_s=24 * 3600.0
     )
     async with (
         SandboxClient(stack.sandbox_url, timeout_s=60.0) as sandbox,
@@ -231,7 +222,14 @@ async def run_scripts(
             async with FaultInjector(stack, crew, vault, strikes, options.postgres) as injector:
                 forward = [script for script in scripts if not script.is_rewound]
                 accounts = await conductor.play_all(forward, at_once=options.at_once)
-            accounts += await _play_rewound(conductor, rewind, scripts)
+            rewound = [script for script in scripts if script.is_rewound]
+            if rewound:
+                # Alone, because the restored server forgets other missions too.
+                async with asyncio.TaskGroup() as acting:
+                    acting.create_task(rewind.strike())
+                    playing = conductor.play_all(rewound, at_once=len(rewound))
+                    played = acting.create_task(playing)
+                accounts += played.result()
         decided = {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
         fired = conductor.fired + injector.fired + Counter(decided)
         newer = [one for one in accounts if one.catalog == crew.newer_catalog]
@@ -242,19 +240,6 @@ async def run_scripts(
         return await case.verdict(
             sandbox, scripts, accounts, fired=fired, planned=Counter(), seen=seen
         )
-
-
-async def _play_rewound(
-    conductor: Conductor, rewind: Rewind, scripts: Sequence[MissionScript]
-) -> list[Account]:
-    """Run the missions whose server is restored, alone because it forgets other missions too."""
-    rewound = [script for script in scripts if script.is_rewound]
-    if not rewound:
-        return []
-    async with asyncio.TaskGroup() as acting:
-        acting.create_task(rewind.strike())
-        playing = acting.create_task(conductor.play_all(rewound, at_once=len(rewound)))
-    return playing.result()
 
 
 @dataclass(frozen=True)
@@ -295,7 +280,42 @@ class RunJudge:
             fired[fault_of(struck)] += struck.fired
         await sandbox.clear_faults()
         await asyncio.sleep(self._options.late_s)
-        evidence = await self._evidence(sandbox, seen, fired, accounts)
+        catalog = Catalog.load(*self._stack.specs, overlays=self._stack.overlays)
+        blind = set()
+        for one in (o for account in accounts for o in account.ledger.obligations):
+            tool = tool_of(catalog, one) if one.tool in catalog.tools else None
+            contract = None if tool is None else tool.compensation
+            cancel = None if contract is None else catalog.tools.get(contract.cancel.tool)
+            if tool is None or contract is None or cancel is None:
+                continue
+            if is_lost_with_its_answer(tool, contract, cancel):
+                blind.add(one.obligation_id)
+        evidence = RunEvidence(
+            effects=tuple(map(HeldEffect.model_validate, await sandbox.ledger())),
+            requests=tuple(map(HeldRequest.model_validate, await sandbox.requests())),
+            approved=seen.approved,
+            values=dict(seen.values),
+            defaults={
+                name: {
+                    field: schema["default"]
+                    for field, schema in properties_of(tool.input_schema).items()
+                    if isinstance(schema, dict) and "default" in schema
+                }
+                for name, tool in catalog.tools.items()
+            },
+            keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_key),
+            unprobed=frozenset(
+                name
+                for name, tool in catalog.tools.items()
+                if tool.compensation is not None and tool.compensation.probe is None
+            ),
+            blind=frozenset(blind),
+            spending=frozenset(name for name, tool in catalog.tools.items() if tool.spends),
+            reads=frozenset(n for n, tool in catalog.tools.items() if not tool.is_side_effect),
+            others=seen.others,
+            cuts=fired[ChaosFault.PARTITION_WORKER],
+            deaths=fired[ChaosFault.KILL_WORKER],
+        )
         breaches = judge(accounts, evidence)
         return compile_report(
             accounts,
@@ -312,59 +332,6 @@ class RunJudge:
             logs=str(self._stack.folder),
             reproduce=self._reproduce(max(breaches[0].index, 0)) if breaches else None,
         )
-
-    async def _evidence(
-        self,
-        sandbox: SandboxClient,
-        seen: Seen,
-        fired: Counter[ChaosFault],
-        accounts: Sequence[Account],
-    ) -> RunEvidence:
-        catalog = Catalog.load(*self._stack.specs, overlays=self._stack.overlays)
-        return RunEvidence(
-            effects=_EFFECTS.validate_python(await sandbox.ledger()),
-            requests=_REQUESTS.validate_python(await sandbox.requests()),
-            approved=seen.approved,
-            values=dict(seen.values),
-            defaults={name: _defaults(tool) for name, tool in catalog.tools.items()},
-            keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_key),
-            unprobed=frozenset(
-                name
-                for name, tool in catalog.tools.items()
-                if tool.compensation is not None and tool.compensation.probe is None
-            ),
-            blind=frozenset(
-                one.obligation_id
-                for account in accounts
-                for one in account.ledger.obligations
-                if _is_blind(one, catalog)
-            ),
-            spending=frozenset(name for name, tool in catalog.tools.items() if tool.spends),
-            reads=frozenset(n for n, tool in catalog.tools.items() if not tool.is_side_effect),
-            others=seen.others,
-            cuts=fired[ChaosFault.PARTITION_WORKER],
-            deaths=fired[ChaosFault.KILL_WORKER],
-        )
-
-
-def _is_blind(obligation: Obligation, catalog: Catalog) -> bool:
-    if obligation.tool not in catalog.tools:
-        return False
-    tool = tool_of(catalog, obligation)
-    contract = tool.compensation
-    cancel = None if contract is None else catalog.tools.get(contract.cancel.tool)
-    if contract is None or cancel is None:
-        return False
-    return is_lost_with_its_answer(tool, contract, cancel)
-
-
-def _defaults(tool: Tool) -> JsonObject:
-    inputs = properties_of(tool.input_schema)
-    return {
-        name: schema["default"]
-        for name, schema in inputs.items()
-        if isinstance(schema, dict) and "default" in schema
-    }
 
 
 def _planned(scripts: Sequence[MissionScript]) -> Counter[ChaosFault]:

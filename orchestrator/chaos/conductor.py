@@ -39,10 +39,7 @@ from orchestrator.runtime.demo import DINNER, LEAVING, RETURNING, TRIP, day_in
 from orchestrator.sandbox import SandboxClient
 
 APPROVER = "chaos@example.com"
-_CARDS_EVERY_S = 0.15
 Find = Callable[[str], MissionScript | None]
-_OVERCHARGED = "-overcharge"
-"""Suffix of a call's id on the card about a charge above the approved price."""
 
 
 class Approver:
@@ -76,64 +73,52 @@ class Approver:
         while True:
             try:
                 for card in await self._client.confirmations():
-                    self._begin(card)
+                    named, script = card.confirmation_id, self._find(card.mission_id)
+                    if script is not None and named not in self._busy:
+                        self._busy[named] = asyncio.create_task(self._decide_on(card, script))
             except OrchestratorError:
                 pass  # the server is away: the card is still open when it is back
             except RPCError as error:
                 if not is_transient(error):
                     raise
-            await asyncio.sleep(_CARDS_EVERY_S)
-
-    def _begin(self, card: ConfirmationCard) -> None:
-        """Decide on a card in a task, unless there is one already."""
-        named = card.confirmation_id
-        script = self._find(card.mission_id)
-        if script is not None and named not in self._busy:
-            task = self._busy[named] = asyncio.create_task(self._decide_on(card, script))
-            task.add_done_callback(lambda _: self._busy.pop(named, None))
+            await asyncio.sleep(0.15)
 
     async def _decide_on(self, card: ConfirmationCard, script: MissionScript) -> None:
         """Decide; after an error an open card is found again at the next look."""
+        named = card.confirmation_id
+        seen = self._cards.setdefault(card.mission_id, [])
+        is_new = named not in seen
+        if is_new:
+            seen.append(named)
+        number = seen.index(named)
         try:
-            await self._decide(card, script)
+            if number == script.ignored_card:
+                self.ignored += is_new
+            elif number == script.rejected_card:
+                self.rejected += is_new
+                await self._client.reject(named, reason="a chaos run rejects it", approver=APPROVER)
+            else:
+                # The card about a charge above the approved price is named after its call.
+                asked_again = f"-{card.round}" if card.round > 1 else ""
+                approved = ApprovedCall(
+                    call_id=named.removesuffix(asked_again).removesuffix("-overcharge"),
+                    tool=card.tool,
+                    card_type=card.card_type,
+                    arguments=card.arguments,
+                    price=card.price,
+                )
+                self.approved.append(approved)
+                await self._client.approve(named, card.digest, approver=APPROVER)
         except OrchestratorError:
             return
         except RPCError as error:
             if not is_transient(error):
                 raise
-
-    async def _decide(self, card: ConfirmationCard, script: MissionScript) -> None:
-        seen = self._cards.setdefault(card.mission_id, [])
-        is_new = card.confirmation_id not in seen
-        if is_new:
-            seen.append(card.confirmation_id)
-        number = seen.index(card.confirmation_id)
-        if number == script.ignored_card:
-            self.ignored += is_new
-        elif number == script.rejected_card:
-            self.rejected += is_new
-            await self._client.reject(
-                card.confirmation_id, reason="a chaos run rejects it", approver=APPROVER
-            )
-        else:
-            self.approved.append(_as_shown(card))
-            await self._client.approve(card.confirmation_id, card.digest, approver=APPROVER)
-
-
-def _as_shown(card: ConfirmationCard) -> ApprovedCall:
-    asked_again = f"-{card.round}" if card.round > 1 else ""
-    call_id = card.confirmation_id.removesuffix(asked_again)
-    return ApprovedCall(
-        call_id=call_id.removesuffix(_OVERCHARGED),
-        tool=card.tool,
-        card_type=card.card_type,
-        arguments=card.arguments,
-        price=card.price,
-    )
+        finally:
+            self._busy.pop(named, None)
 
 
 _POLLS_EVERY_S = 0.1
-_PILOT_S = 480.0
 _TERMINATED: Final = WorkflowExecutionStatus.TERMINATED
 _RUNNING: Final = WorkflowExecutionStatus.RUNNING
 _TASK_DONE: Final = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -168,7 +153,7 @@ class Missions:
 
     async def run_pilot(self, pilot: MissionScript) -> list[Account]:
         """Run a mission without faults, which shows at which points others can be interrupted."""
-        return await Conductor(self, settle_within_s=_PILOT_S, on_end=lambda _: None).play(pilot)
+        return await Conductor(self, settle_within_s=480.0, on_end=lambda _: None).play(pilot)
 
     async def start(self, script: MissionScript) -> None:
         """Start a mission, unless it runs."""
@@ -203,10 +188,13 @@ class Missions:
         for mission_id in await self.ids(script):
             rollback_id = names.rollback_workflow_id(mission_id)
             rollback = await self.status(rollback_id)
-            if rollback is _RUNNING and not await self._is_parked(rollback_id):
-                return False
             if rollback is _TERMINATED:
                 return False
+            if rollback is _RUNNING:
+                handle = self.client.temporal.get_workflow_handle(rollback_id)
+                shown = (await handle.describe()).typed_search_attributes
+                if shown.get(STATUS) != RollbackStatus.PARKED:
+                    return False
             if rollback is None and await self.leaves_work(script, mission_id):
                 return False
         return True
@@ -253,11 +241,6 @@ class Missions:
                 return []
             raise
 
-    async def _is_parked(self, rollback_id: str) -> bool:
-        handle = self.client.temporal.get_workflow_handle(rollback_id)
-        shown = (await handle.describe()).typed_search_attributes
-        return shown.get(STATUS) == RollbackStatus.PARKED
-
 
 class Interruptions:
     """Interrupts one mission while the block runs."""
@@ -290,8 +273,12 @@ class Interruptions:
         await asyncio.gather(*self._rollback)
 
     async def _interrupt(self, interruption: Interruption) -> None:
-        await self._await_moment(interruption)
-        mission_id = self._script.mission_id
+        moment, mission_id = interruption.moment, self._script.mission_id
+        if moment.request is None:
+            await asyncio.sleep(moment.after_s)
+        else:
+            while not await self._is_held(moment.request):  # noqa: ASYNC110  # polled
+                await asyncio.sleep(_POLLS_EVERY_S)
         match interruption.kind:
             case "cancel":
                 await self._once(ChaosFault.CANCEL, lambda: self._missions.cancel(self._script))
@@ -300,15 +287,7 @@ class Interruptions:
             case "reset":
                 await self._once(ChaosFault.RESET, lambda: self._reset(interruption.keeps))
 
-    async def _await_moment(self, interruption: Interruption) -> None:
-        if interruption.moment.request is None:
-            await asyncio.sleep(interruption.moment.after_s)
-            return
-        while not await self._is_held(interruption.moment.request):  # noqa: ASYNC110  # polled
-            await asyncio.sleep(_POLLS_EVERY_S)
-
     async def _is_held(self, request: int) -> bool:
-        """Return True if the rule that delays the n-th request has been applied."""
         for mission_id in await self._missions.ids(self._script):
             for rule in (await self._missions.sandbox.faults(f"{mission_id}."))["rules"]:
                 is_hold = rule["kind"] == "latency" and rule["after"] == request - 1
@@ -317,20 +296,18 @@ class Interruptions:
         return False
 
     async def _end_rollback(self, interruption: Interruption) -> None:
-        """Terminate the rollback some time after it was first seen."""
-        while not (rollback_id := await retry_transient(self._running_rollback)):
+
+        async def running() -> str:
+            rollbacks = map(names.rollback_workflow_id, await self._missions.ids(self._script))
+            found = [one for one in rollbacks if await self._missions.status(one) is _RUNNING]
+            return next(iter(found), "")
+
+        while not (rollback_id := await retry_transient(running)):
             if self._closed.is_set():
                 return
             await asyncio.sleep(_POLLS_EVERY_S)
         await asyncio.sleep(interruption.moment.after_s)
         await self._terminate(rollback_id)
-
-    async def _running_rollback(self) -> str:
-        for mission_id in await self._missions.ids(self._script):
-            rollback_id = names.rollback_workflow_id(mission_id)
-            if await self._missions.status(rollback_id) is _RUNNING:
-                return rollback_id
-        return ""
 
     async def _terminate(self, workflow_id: str) -> None:
         handle = self._client.temporal.get_workflow_handle(workflow_id)
@@ -346,8 +323,9 @@ class Interruptions:
             UsageError: there is nothing to reset.
         """
         mission_id = self._script.mission_id
-        is_running = self._client.connection.is_running
-        if not await is_running(mission_id) or await self._has_rollback():
+        is_over = not await self._client.connection.is_running(mission_id)
+        rollbacks = map(names.rollback_workflow_id, await self._missions.ids(self._script))
+        if is_over or any([await self._missions.status(one) is not None for one in rollbacks]):
             raise UsageError(f"{mission_id} is over, or rolled back")
         history = await self._client.temporal.get_workflow_handle(mission_id).fetch_history()
         tasks = [e.event_id for e in history.events if e.event_type == _TASK_DONE]
@@ -363,12 +341,7 @@ class Interruptions:
             )
         )
 
-    async def _has_rollback(self) -> bool:
-        rollbacks = map(names.rollback_workflow_id, await self._missions.ids(self._script))
-        return any([await self._missions.status(one) is not None for one in rollbacks])
-
     async def _once(self, fault: ChaosFault, interrupt: Callable[[], Awaitable[None]]) -> None:
-        """Make an interruption, and count it if it had an effect."""
         try:
             await retry_transient(interrupt)
         except UsageError:
@@ -407,14 +380,8 @@ def orders_of(goal: str) -> tuple[str, ...]:
     return _ORDERS.get(goal, ())
 
 
-_LAST_WORD_S = 10.0
-_LOOKS_EVERY_S = 10.0
-_MOST = 4
-"""The longest time of a mission that moves, as a multiple of the longest standstill."""
 _NO_END = (TimeoutError, OrchestratorError, RPCError)
 """Errors of a mission that does not settle; the other missions continue."""
-_PAUSE_S = 0.3
-
 OnEnd = Callable[[Account], None]
 
 
@@ -479,7 +446,7 @@ class Conductor:
                 await retry_transient(lambda: self._closed(script.mission_id))
                 # Until every cancel was tried; the scheduled sweep continues after a termination.
                 while not await retry_transient(lambda: self._missions.is_settled(script)):  # noqa: ASYNC110  # polled
-                    await asyncio.sleep(_PAUSE_S)
+                    await asyncio.sleep(0.3)
                 accounts = await retry_transient(lambda: self._missions.accounts(script))
         except _NO_END as error:
             accounts = await self._unsettled(script, error, movement)
@@ -490,15 +457,15 @@ class Conductor:
 
     @asynccontextmanager
     async def _extended(self, limit: asyncio.Timeout, movement: Movement) -> AsyncIterator[None]:
-        """Extend the time limit while the mission moves, up to the longest time."""
+        """Extend the time limit while the mission moves, up to four times the limit."""
         now = asyncio.get_running_loop().time
-        latest = now() + _MOST * self._settle_within_s
+        latest = now() + 4 * self._settle_within_s
 
         async def watch() -> None:
             while True:
                 if await retry_transient(movement.look) and not limit.expired():
                     limit.reschedule(min(now() + self._settle_within_s, latest))
-                await asyncio.sleep(min(_LOOKS_EVERY_S, self._settle_within_s / 4))
+                await asyncio.sleep(min(10.0, self._settle_within_s / 4))
 
         watching = asyncio.create_task(watch())
         try:
@@ -520,26 +487,16 @@ class Conductor:
     ) -> list[Account]:
         """Return the accounts of a mission that does not settle: slow if it moves, else stuck."""
         is_slow = isinstance(error, TimeoutError) and movement.still_s < self._settle_within_s
-        status = "slow" if is_slow else "stuck"
+        status, mission_id = "slow" if is_slow else "stuck", script.mission_id
         try:
-            async with asyncio.timeout(_LAST_WORD_S):
+            async with asyncio.timeout(10.0):
                 accounts = await retry_transient(lambda: self._missions.accounts(script))
         except _NO_END:
-            account = Account(
-                index=script.index,
-                mission_id=script.mission_id,
-                goal=script.goal,
-                status=status,
-                error=f"{str(error) or 'it does not answer'} ({movement})",
-            )
-            return [account]
-        return [
-            account.model_copy(
-                update={
-                    "status": status,
-                    "error": f"{account.status}: {account.error or str(error) or 'no error'} "
-                    f"({movement})",
-                }
-            )
-            for account in accounts
-        ]
+            why = f"{str(error) or 'it does not answer'} ({movement})"
+            known = {"index": script.index, "mission_id": mission_id, "goal": script.goal}
+            return [Account.model_validate({**known, "status": status, "error": why})]
+        given_up = []
+        for one in accounts:
+            why = f"{one.status}: {one.error or str(error) or 'no error'} ({movement})"
+            given_up.append(one.model_copy(update={"status": status, "error": why}))
+        return given_up

@@ -9,7 +9,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -23,8 +23,6 @@ from orchestrator.client.stores import open_vault, store_of
 from orchestrator.core.errors import ServiceUnavailable, StateMissing
 from orchestrator.runtime.devserver import SANDBOX_PROFILE, Stack
 from orchestrator.testing.postgres import PostgresServer
-
-_CHUNK = 65_536
 
 
 class TcpGate:
@@ -87,7 +85,7 @@ class TcpGate:
             writer.transport.abort()
 
     async def _copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        while data := await source.read(_CHUNK):
+        while data := await source.read(65_536):
             await self._open.wait()
             target.write(data)
             await target.drain()
@@ -104,8 +102,6 @@ _VERSION = {
 }
 _DOWN_S = 0.5
 """Time until a dead process is replaced, as by a supervisor."""
-_START_S = 4.0
-"""The longest start of a worker on an idle machine."""
 _STARTS = 3
 _GATED = 2
 """The number of workers for which the second can be cut off; the last has newer documents."""
@@ -142,7 +138,17 @@ class Crew:
             self._to_providers = await self._exits.enter_async_context(
                 TcpGate(self._stack.ports.sandbox)
             )
-            self._variables[self._names[_GATED - 1]] = self._gated()
+            settings = self._stack.settings
+            port = self._to_providers.port
+            variables = {
+                document: {**values, "port": str(port)}
+                for document, values in settings.server_variables.items()
+            }
+            self._variables[self._names[_GATED - 1]] = {
+                "TEMPORAL_ADDRESS": f"127.0.0.1:{self._to_server.port}",
+                "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(variables),
+                "ORCHESTRATOR_ONLY_HOSTS": f"127.0.0.1:{port}",
+            }
         if ChaosFault.TWO_VERSIONS in self._faults and len(self._names) >= _GATED:
             newer = await asyncio.to_thread(write_newer_documents, self._stack)
             specs = os.pathsep.join(str(folder) for folder in newer)
@@ -173,7 +179,17 @@ class Crew:
             return False
         self._busy.add(name)
         await self._stack.kill(name)
-        await self._replace(name)
+        # Started again if the server dies before the worker polls.
+        for _ in range(_STARTS):
+            with suppress(ServiceUnavailable):
+                await self._start(name)
+                break
+            # A slow worker must not run next to its replacement.
+            with suppress(ProcessLookupError):
+                await self._stack.kill(name)
+            await asyncio.sleep(_DOWN_S)
+        else:
+            await self._start(name)
         self._busy.discard(name)
         return True
 
@@ -218,31 +234,8 @@ class Crew:
     async def _start(self, name: str) -> None:
         began = time.monotonic()
         await self._stack.start_worker(name, variables=self._variables.get(name))
-        self.slowness = max((time.monotonic() - began) / _START_S, 1.0)
-
-    async def _replace(self, name: str) -> None:
-        """Start a worker, again if the server dies before the worker polls."""
-        for _ in range(_STARTS):
-            with suppress(ServiceUnavailable):
-                return await self._start(name)
-            # A slow worker must not run next to its replacement.
-            with suppress(ProcessLookupError):
-                await self._stack.kill(name)
-            await asyncio.sleep(_DOWN_S)
-        await self._start(name)
-
-    def _gated(self) -> dict[str, str]:
-        settings = self._stack.settings
-        port = self._to_providers.port
-        variables = {
-            document: {**values, "port": str(port)}
-            for document, values in settings.server_variables.items()
-        }
-        return {
-            "TEMPORAL_ADDRESS": f"127.0.0.1:{self._to_server.port}",
-            "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(variables),
-            "ORCHESTRATOR_ONLY_HOSTS": f"127.0.0.1:{port}",
-        }
+        # On an idle machine a worker starts within four seconds.
+        self.slowness = max((time.monotonic() - began) / 4.0, 1.0)
 
 
 async def start_again(stack: Stack) -> None:
@@ -298,11 +291,6 @@ def write_newer_documents(stack: Stack) -> list[Path]:
     return [folder / str(number) for number in range(len(stack.specs))]
 
 
-_PAUSE_S = 0.3
-_CHANGED = ("traveler_id", "payment_method_id", "employee_id")
-"""Fields without a format."""
-
-
 class VaultChanges:
     """Changes the owner's fields and records the value of each handle."""
 
@@ -310,37 +298,29 @@ class VaultChanges:
         """Open the vault of an installation and record its values."""
         self._vault = open_vault(stack.settings)
         self._changes = 0
-        self.values: dict[str, str] = {}
+        self.values = {
+            str(self._vault.current(field)): self._vault.get(field)
+            for field in self._vault.fields()
+        }
         """Values by handle."""
-        for field in self._vault.fields():
-            self._note(field, self._vault.get(field))
 
     async def change(self) -> bool:
         """Give one field another value."""
-        field = _CHANGED[self._changes % len(_CHANGED)]
+        # Fields without a format.
+        fields = ("traveler_id", "payment_method_id", "employee_id")
+        field = fields[self._changes % len(fields)]
         self._changes += 1
         value = f"{SANDBOX_PROFILE[field].partition('-')[0]}-{10_000 + self._changes}"
         while True:
             try:
-                await asyncio.to_thread(self._put, field, value)
+                await asyncio.to_thread(self._vault.put, field, value)
+                handle = await asyncio.to_thread(self._vault.current, field)
             except StateMissing:
                 # It may have stored the value without an answer; the next attempt records it.
-                await asyncio.sleep(_PAUSE_S)
+                await asyncio.sleep(0.3)
             else:
+                self.values[str(handle)] = value
                 return True
-
-    def _put(self, field: str, value: str) -> None:
-        self._vault.put(field, value)
-        self._note(field, value)
-
-    def _note(self, field: str, value: str) -> None:
-        self.values[str(self._vault.current(field))] = value
-
-
-_COPIED_AFTER_S = 3.0
-"""The time when missions search and the first ones wait for their cards."""
-_RESTORED_AFTER_S = 5.0
-"""The time after the copy when bookings were made that the copy does not have."""
 
 
 class Rewind:
@@ -355,39 +335,31 @@ class Rewind:
     def __init__(self, stack: Stack) -> None:
         """Create a rewind of an installation's server."""
         self._stack = stack
-        self._copy = stack.folder / "temporal-copy.db"
         self.over = asyncio.Event()
         """Set once the server answers from the older file."""
 
     async def strike(self) -> None:
         """Copy, wait, kill, restore, start."""
-        await asyncio.sleep(_COPIED_AFTER_S)
-        await asyncio.to_thread(_copy, self._file, self._copy)
-        await asyncio.sleep(_RESTORED_AFTER_S)
+        file = self._stack.folder / "temporal.db"
+        copied = self._stack.folder / "temporal-copy.db"
+
+        def copy() -> None:
+            """Make a consistent copy of a database in use."""
+            with closing(sqlite3.connect(file)) as live, closing(sqlite3.connect(copied)) as target:
+                live.backup(target)
+
+        def restore() -> None:
+            for suffix in ("-wal", "-shm"):
+                Path(f"{file}{suffix}").unlink(missing_ok=True)
+            copied.replace(file)
+
+        await asyncio.sleep(3.0)  # missions search, and the first ones wait for their cards
+        await asyncio.to_thread(copy)
+        await asyncio.sleep(5.0)  # bookings are made that the copy does not have
         await self._stack.kill("temporal")
-        await asyncio.to_thread(_put_back, self._copy, self._file)
+        await asyncio.to_thread(restore)
         await start_again(self._stack)
         self.over.set()
-
-    @property
-    def _file(self) -> Path:
-        return self._stack.folder / "temporal.db"
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Make a consistent copy of a database in use."""
-    live, copied = sqlite3.connect(source), sqlite3.connect(target)
-    try:
-        live.backup(copied)
-    finally:
-        live.close()
-        copied.close()
-
-
-def _put_back(copied: Path, file: Path) -> None:
-    for suffix in ("-wal", "-shm"):
-        Path(f"{file}{suffix}").unlink(missing_ok=True)
-    copied.replace(file)
 
 
 class FaultInjector:

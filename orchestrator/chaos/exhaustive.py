@@ -31,15 +31,9 @@ from orchestrator.messages import names
 from orchestrator.runtime.devserver import Stack, ourselves
 from orchestrator.sandbox import SandboxClient
 
-_LANES = "lanes"
 _AGAIN = "-again"
 _EVENTS_OF_A_RUN = 30
 """Fewer events than a mission of two calls has, so that it continues as new."""
-_PILOTS = ("pilot-1", "pilot-2")
-_MOST_LANES = 16
-"""Each lane is a process; while one waits for a dead worker's timeout, others use the cores."""
-_ALONE = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT0S"}
-
 OnCount = Callable[[int], None]
 
 
@@ -119,7 +113,7 @@ class EveryPoint:
 
     async def _find_points(self) -> list[Point]:
         """Return the points of a mission that succeeds and of one that loses its last booking."""
-        points = await self._points_of(Shape(name="succeeds", goal=self._goal), _PILOTS[0])
+        points = await self._points_of(Shape(name="succeeds", goal=self._goal), "pilot-1")
         (pilot,) = self._pilots
         made = [
             str(effect["operation"])
@@ -128,7 +122,7 @@ class EveryPoint:
             if effect["kind"] == "create"
         ]
         if len(made) > 1:
-            points += await self._points_of(rolled_back_shape(self._goal, made[-1]), _PILOTS[1])
+            points += await self._points_of(rolled_back_shape(self._goal, made[-1]), "pilot-2")
         return points
 
     async def _points_of(self, shape: Shape, mission_id: str) -> list[Point]:
@@ -149,20 +143,17 @@ class EveryPoint:
             for ledger_id in await self._missions.ids(script)
             for r in await self._sandbox.requests(ledger_id)
         ]
-        kills = [Point(shape=shape, kill=kill) for kill in await self._kills(script)]
-        return [*fault_points(shape, requests), *kills]
-
-    async def _kills(self, script: MissionScript) -> list[KillPoint]:
         parts = {script.mission_id: ""}
         for ledger_id in await self._missions.ids(script):
             rollback_id = names.rollback_workflow_id(ledger_id)
             if await self._missions.status(rollback_id) is not None:
                 parts[rollback_id] = names.rollback_workflow_id("")
-        found = []
+        kills: list[KillPoint] = []
         for workflow_id, part in parts.items():
             for number, history in enumerate(await runs_of(self._client.temporal, workflow_id)):
-                found += kill_points(history, part, run=number)
-        return found
+                kills += kill_points(history, part, run=number)
+        found = fault_points(shape, requests)
+        return [*found, *(Point(shape=shape, kill=kill) for kill in kills)]
 
     # -- the missions -----------------------------------------------------------------------------
 
@@ -195,15 +186,17 @@ class EveryPoint:
         """Start the lanes and return a client of each; none without kills."""
         if not kills:
             return []
-        queues = [f"lane-{n}" for n in range(min(self._options.at_once, _MOST_LANES, len(kills)))]
-        points = self._stack.folder / f"{_LANES}.json"
+        # Each lane is a process; while one waits for a dead worker's timeout, others use the cores.
+        queues = [f"lane-{n}" for n in range(min(self._options.at_once, 16, len(kills)))]
+        points = self._stack.folder / "lanes.json"
         both = kills | {mission_id + _AGAIN: kill for mission_id, kill in kills.items()}
         replace_file(points, KILL_POINTS.dump_json(both))
         program = ourselves("orchestrator.chaos.killable_workers")
         command = list(program if self._workflow is None else self._workflow.worker_command)
         command += [f"--points={points}"]
         command += [f"--task-queue={queue}" for queue in queues]
-        await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
+        alone = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT0S"}
+        await self._stack.start_worker("lanes", command=command, variables=alone)
         settings = self._stack.settings
         return [
             MissionClient(self._client.temporal, settings.model_copy(update={"task_queue": queue}))
@@ -212,7 +205,7 @@ class EveryPoint:
 
     def _struck(self, mission_id: str) -> Path:
         """Return the file that exists once a mission's worker died; for "" the folder of all."""
-        return self._stack.folder / f"{_LANES}.struck" / mission_id
+        return self._stack.folder / "lanes.struck" / mission_id
 
     def _conductor(self, client: MissionClient, *, on_end: OnEnd) -> Conductor:
         settle_within_s = self._options.settle_within_s

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from temporalio.api.common.v1 import SearchAttributes
-from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
+from temporalio.client import Client, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.chaos.scenarios.points import KillPoint
@@ -22,7 +20,6 @@ from orchestrator.messages.rollback import RollbackStatus
 
 T = TypeVar("T")
 
-_PAUSE_S = 0.2
 _TRANSIENT = frozenset(
     {
         RPCStatusCode.UNAVAILABLE,
@@ -63,10 +60,7 @@ async def retry_transient(ask: Callable[[], Awaitable[T]]) -> T:
         except (RPCError, NoWorker, ServerUnreachable) as error:
             if not is_transient(error):
                 raise
-        await asyncio.sleep(_PAUSE_S)
-
-
-_Seen = dict[str, tuple[str | None, int]]
+        await asyncio.sleep(0.2)
 
 
 class Movement:
@@ -79,7 +73,7 @@ class Movement:
         """Create a watch of a mission, which need not have begun."""
         self._client = client
         self._parts = {mission_id, names.rollback_workflow_id(mission_id)}
-        self._seen: _Seen = {}
+        self._seen: dict[str, tuple[str | None, int]] = {}
         self._moved_at = time.monotonic()
 
     @property
@@ -98,11 +92,14 @@ class Movement:
         Raises:
             RPCError: the server is away.
         """
-        seen: _Seen = {}
+        seen: dict[str, tuple[str | None, int]] = {}
         for part in sorted(self._parts):
-            found = await self._described(part)
-            if found is None:
-                continue
+            try:
+                found = await self._client.get_workflow_handle(part).describe()
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    continue
+                raise
             seen[part] = (found.run_id, found.history_length or 0)
             children = found.raw_description.pending_children
             self._parts |= {child.workflow_id for child in children}
@@ -110,20 +107,6 @@ class Movement:
         if has_moved:
             self._moved_at = time.monotonic()
         return has_moved
-
-    async def _described(self, workflow_id: str) -> WorkflowExecutionDescription | None:
-        try:
-            return await self._client.get_workflow_handle(workflow_id).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
-
-
-_ASKS = frozenset({MissionStatus.AWAITING_CONFIRMATION.value, MissionStatus.AWAITING_ANSWER.value})
-_LOCAL_ACTIVITY = "core_local_activity"
-_ROLLS_BACK = MissionStatus.ROLLING_BACK.value
-_TRIED = frozenset({RollbackStatus.PARKED, RollbackStatus.ROLLED_BACK})
 
 
 @dataclass(frozen=True)
@@ -141,8 +124,11 @@ def showings(history: WorkflowHistory) -> list[Showing]:
         started = event.workflow_execution_started_event_attributes
         changed = event.upsert_workflow_search_attributes_event_attributes
         for attributes in (started.search_attributes, changed.search_attributes):
-            status = _status(attributes)
-            if status is not None:
+            payload = attributes.indexed_fields.get(names.STATUS_ATTRIBUTE)
+            if payload is not None:
+                value = json.loads(payload.data)
+                # A keyword may be written as a list of one.
+                status = str(value[0] if isinstance(value, list) else value)
                 found.append(Showing(event.event_time.ToDatetime(tzinfo=UTC), status))
     return found
 
@@ -150,15 +136,15 @@ def showings(history: WorkflowHistory) -> list[Showing]:
 def prompts_during_rollback(parts: Iterable[Iterable[Showing]]) -> int:
     """Return how often a mission began to wait for a person after its rollback had begun."""
     shown = [showing for part in parts for showing in part]
-    began = min((s.at for s in shown if s.status == _ROLLS_BACK), default=None)
-    return 0 if began is None else sum(s.status in _ASKS and s.at > began for s in shown)
+    began = min((s.at for s in shown if s.status == MissionStatus.ROLLING_BACK), default=None)
+    asks = (MissionStatus.AWAITING_CONFIRMATION, MissionStatus.AWAITING_ANSWER)
+    return 0 if began is None else sum(s.status in asks and s.at > began for s in shown)
 
 
 def rollback_seconds(rollback: list[Showing]) -> float | None:
     """Return the seconds from the start of a rollback until everything was tried, or None."""
-    if not rollback:
-        return None
-    tried = [s.at for s in rollback if s.status in _TRIED]
+    over = (RollbackStatus.PARKED, RollbackStatus.ROLLED_BACK)
+    tried = [s.at for s in rollback if s.status in over]
     return (tried[0] - rollback[0].at).total_seconds() if tried else None
 
 
@@ -197,32 +183,14 @@ def kill_points(history: WorkflowHistory, part: str, *, run: int = 0) -> list[Ki
         if event.HasField("workflow_task_started_event_attributes"):
             at = str(event.event_id)
             points.append(KillPoint(part=part, run=run, when="task", at=at, what=f"event {at}"))
-        if (found := _activity(event)) is not None:
-            at, name = found
+        scheduled = event.activity_task_scheduled_event_attributes
+        at, name = scheduled.activity_id, scheduled.activity_type.name
+        marker = event.marker_recorded_event_attributes
+        if marker.marker_name == "core_local_activity":
+            # A local activity has only a marker of the SDK, after its end.
+            detail = json.loads(marker.details["data"].payloads[0].data)
+            at, name = str(detail["activity_id"]), str(detail["activity_type"])
+        if at:
             points.append(KillPoint(part=part, run=run, when="before", at=at, what=name))
             points.append(KillPoint(part=part, run=run, when="after", at=at, what=name))
     return points
-
-
-def _activity(event: HistoryEvent) -> tuple[str, str] | None:
-    """Return id and name of the activity whose first event this is, or None.
-
-    A local activity has only a marker of the SDK, after its end.
-    """
-    if event.HasField("activity_task_scheduled_event_attributes"):
-        scheduled = event.activity_task_scheduled_event_attributes
-        return scheduled.activity_id, scheduled.activity_type.name
-    marker = event.marker_recorded_event_attributes
-    if marker.marker_name != _LOCAL_ACTIVITY:
-        return None
-    detail = json.loads(marker.details["data"].payloads[0].data)
-    return str(detail["activity_id"]), str(detail["activity_type"])
-
-
-def _status(attributes: SearchAttributes) -> str | None:
-    payload = attributes.indexed_fields.get(names.STATUS_ATTRIBUTE)
-    if payload is None:
-        return None
-    value = json.loads(payload.data)
-    # A keyword may be written as a list of one.
-    return str(value[0] if isinstance(value, list) else value)

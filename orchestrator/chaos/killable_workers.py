@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -175,48 +175,33 @@ def main() -> None:
     given = parser.parse_args()
     settings = load_settings()
     workflows = [load_class(given.workflow)] if given.workflow else []
-    plugins = [_serving([load_activity(one) for one in given.activity])]
+    activities = [load_activity(one) for one in given.activity]
+    user_code = SimplePlugin("orchestrator.chaos.user_code", activities=activities)
+    ready = given.ready_file.touch
     if given.points is None:
-        return asyncio.run(
-            run_worker(
-                settings=settings,
-                workflows=workflows,
-                plugins=plugins,
-                ready=given.ready_file.touch,
-            )
+        served = run_worker(
+            settings=settings, workflows=workflows, plugins=[user_code], ready=ready
         )
+        return asyncio.run(served)
     catalog = Catalog.load(*settings.specs, overlays=settings.overlays)
     points = KILL_POINTS.validate_json(given.points.read_bytes())
     struck = given.points.with_suffix(".struck")
     struck.mkdir(exist_ok=True)
 
+    async def work(theirs: Settings) -> None:
+        await run_worker(
+            await connect_temporal(settings=theirs),
+            theirs,
+            ready=lambda: None,
+            catalog=catalog,
+            workflows=workflows,
+            plugins=[user_code, self_kill(KillPoints(points, struck))],
+        )
+
     def serve(queue: str) -> None:
-        theirs = settings.model_copy(update={"task_queue": queue})
-        killing = self_kill(KillPoints(points, struck))
-        asyncio.run(_serve(theirs, catalog, workflows, [*plugins, killing]))
+        asyncio.run(work(settings.model_copy(update={"task_queue": queue})))
 
-    keep_alive(serve, given.queues, started=given.ready_file.touch)
-
-
-def _serving(activities: Sequence[Callable[..., Any]]) -> SimplePlugin:
-    """Return the plugin of workers that serve a user's activities."""
-    return SimplePlugin("orchestrator.chaos.user_code", activities=list(activities))
-
-
-async def _serve(
-    settings: Settings,
-    catalog: Catalog,
-    workflows: Sequence[type],
-    plugins: Sequence[SimplePlugin],
-) -> None:
-    await run_worker(
-        await connect_temporal(settings=settings),
-        settings,
-        ready=lambda: None,
-        catalog=catalog,
-        workflows=workflows,
-        plugins=plugins,
-    )
+    keep_alive(serve, given.queues, started=ready)
 
 
 if __name__ == "__main__":

@@ -17,34 +17,26 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.chaos.histories import retry_transient
 from orchestrator.chaos.verdicts.pair_verdict import (
+    NOT_JUDGED,
     PairCase,
     Trial,
-    asked,
     faults_of,
     flaws_of_contract,
     flaws_of_trial,
-    no_arguments,
-    not_served,
 )
 from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer
-from orchestrator.messages.mission import MissionResult
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.sandbox import SandboxClient
-from orchestrator.sandbox.app import DocumentMemory
+from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.testing.installation import Installation, find_leftovers, installed
 from orchestrator.testing.sample_arguments import make_arguments
 
 APPROVER = "pairs@example.com"
 _THINKING_AT_ONCE = 6
 """The maximum number of missions between start and approval, which load this process."""
-_SETTLE_WITHIN_S = 120.0
-_LOOK_S = 0.2
-_LOOKS = 150
-
 OnCheck = Callable[[PairCheck], None]
 
 
@@ -113,95 +105,107 @@ def _read(
         contract = tool.compensation
         cancel = catalog.tool(contract.cancel.tool) if contract is not None else None
         flaws = list(flaws_of_contract(tool, cancel))
-        if tool.effect is Effect.OBLIGATION:
-            try:
-                attempts += _attempts(catalog, tool, seed, cases, first=len(attempts))
-            except ArgumentsInvalid as error:
-                flaws.append(no_arguments(error))
+        try:
+            made = []
+            for number, case in enumerate(cases, len(attempts)):
+                if tool.effect is Effect.OBLIGATION:
+                    arguments = make_arguments(catalog, tool, seed=f"{seed}:{tool.name}:{case}")
+                    mission_id = f"pair-{number}-{tool.name}"[:72].rstrip("-_")
+                    made.append(_Attempt(tool, case, mission_id, arguments))
+            attempts += made
+        except ArgumentsInvalid as error:
+            remedy = "give the named inputs examples: no made value fits their schemas"
+            flaws.append(Flaw(why=f"no call could be made: {error}", remedy=remedy))
         if flaws:
             checks.append(_check(tool, "contract", flaws))
     return checks, attempts
-
-
-def _attempts(
-    catalog: Catalog, tool: Tool, seed: int, cases: Sequence[PairCase], *, first: int
-) -> list[_Attempt]:
-    found = []
-    for number, case in enumerate(cases, first):
-        arguments = make_arguments(catalog, tool, seed=f"{seed}:{tool.name}:{case}")
-        mission_id = f"pair-{number}-{tool.name}"[:72].rstrip("-_")
-        found.append(_Attempt(tool, case, mission_id, arguments))
-    return found
 
 
 class _Trials:
     def __init__(self, installation: Installation, seed: int) -> None:
         self._installation = installation
         self._seed = seed
-        self._served = _Served(installation.sandbox.memories)
+        self._memories = {one.document: one for one in installation.sandbox.memories}
         self._thinking = asyncio.Semaphore(_THINKING_AT_ONCE)
 
     async def run(self, attempts: Sequence[_Attempt], on_check: OnCheck) -> list[PairCheck]:
         """Run all trials concurrently: most of their time is waiting."""
-        unserved = [(a, reason) for a in attempts if (reason := self._unserved(a)) is not None]
-        checks = [_check(a.tool, a.case.value, [not_served(a.tool, why)]) for a, why in unserved]
-        for check in checks:
-            on_check(check)
-        left_out = [a for a, _ in unserved]
-        attempts = [a for a in attempts if a not in left_out]
-        rules = [
-            rule
-            for a in attempts
-            for rule in faults_of(
-                a.case,
-                self._served.name(a.tool),
-                self._served.name(self._cancel(a.tool)),
-                mission_id=a.mission_id,
+        checks: list[PairCheck] = []
+        rules: list[FaultRule] = []
+        served = []
+        for attempt in attempts:
+            tool, cancel = attempt.tool, self._cancel(attempt.tool)
+            unserved = [why for one in (tool, cancel) if (why := self._fault(one)) is not None]
+            if unserved:
+                why, remedy = unserved[0], "fix the document there, or by an --overlay"
+                flaw = Flaw(why=f"{tool.name} cannot be tried: {why}", remedy=remedy)
+                checks.append(_check(tool, attempt.case.value, [flaw]))
+                on_check(checks[-1])
+                continue
+            called, cancelled = (
+                self._memories[one.document].names[one.method, one.path] for one in (tool, cancel)
             )
-        ]
+            served.append(attempt)
+            rules += faults_of(attempt.case, called, cancelled, mission_id=attempt.mission_id)
         self._installation.sandbox.faults.replace(rules, seed=self._seed)
         async with SandboxClient(self._installation.sandbox_url) as sandbox:
-            trying = [self._try(attempt, sandbox) for attempt in attempts]
-            for ended in asyncio.as_completed(trying):
+            for ended in asyncio.as_completed([self._try(one, sandbox) for one in served]):
                 check = await ended
                 on_check(check)
                 checks.append(check)
-            return checks
+        return checks
 
     def _cancel(self, tool: Tool) -> Tool:
-        name = _cancel_name(tool)
-        return self._installation.catalog.tool(name) if name is not None else tool
+        contract = tool.compensation
+        return tool if contract is None else self._installation.catalog.tool(contract.cancel.tool)
 
-    def _unserved(self, attempt: _Attempt) -> str | None:
-        """Return why a tool or its cancel is not served; None if both are."""
-        reasons = (self._served.fault(t) for t in (attempt.tool, self._cancel(attempt.tool)))
-        return next((reason for reason in reasons if reason is not None), None)
+    def _fault(self, tool: Tool) -> str | None:
+        memory = self._memories[tool.document]
+        if (tool.method, tool.path) in memory.names:
+            return None
+        pointer = format_pointer(("paths", tool.path))
+        near = (skipped for skipped in memory.skipped if skipped.pointer.startswith(pointer))
+        return next(map(str, near), "the sandbox does not serve it")
 
     async def _try(self, attempt: _Attempt, sandbox: SandboxClient) -> PairCheck:
+        tool, case = attempt.tool, attempt.case
+        start = partial(
+            self._installation.start_script,
+            CallTool(tool=tool.name, arguments=attempt.arguments),
+            GiveUp(reason="the trial wants a rollback"),
+            mission_id=attempt.mission_id,
+            policy=case.policy,
+        )
         async with self._thinking:
             began = time.monotonic()
-            mission = await retry_transient(lambda: self._start(attempt))
-            question = await self._approve(mission) if attempt.tool.needs_confirmation else None
+            mission = await retry_transient(start)
+            question = await self._approve(mission) if tool.needs_confirmation else None
         if question is not None:
             await mission.cancel()
-            return _check(attempt.tool, attempt.case.value, [asked(attempt.tool, question)])
-        result, prompts = await _ended(mission)
-        effects = await sandbox.ledger(attempt.mission_id)
+            why = f"{tool.name} was not called, because the mission asks: {question}"
+            return _check(tool, case.value, [Flaw(why=why, remedy=NOT_JUDGED)])
+        result, prompts = None, 0
+        try:
+            async with asyncio.timeout(120.0):
+                result = await retry_transient(mission.result)
+        except TimeoutError:
+            # Its only call is approved by now, so nobody decides on a card of the rollback.
+            prompts = len(await retry_transient(mission.confirmations))
+        kinds = [effect["kind"] for effect in await sandbox.ledger(attempt.mission_id)]
         left_behind = await find_leftovers(sandbox, attempt.mission_id)
-        kinds = [effect["kind"] for effect in effects]
         trial = Trial(
-            tool=attempt.tool,
-            case=attempt.case,
+            tool=tool,
+            case=case,
             result=result,
             leftovers=frozenset(left.kind for left in left_behind),
             made=kinds.count("create"),
             cancelled=kinds.count("cancel"),
             prompts=prompts,
-            cancel=self._cancel(attempt.tool),
+            cancel=self._cancel(tool),
         )
         return _check(
-            attempt.tool,
-            attempt.case.value,
+            tool,
+            case.value,
             list(flaws_of_trial(trial)),
             mission_id=attempt.mission_id,
             made=trial.made,
@@ -210,18 +214,10 @@ class _Trials:
             seconds=round(time.monotonic() - began, 2),
         )
 
-    async def _start(self, attempt: _Attempt) -> MissionHandle:
-        return await self._installation.start_script(
-            CallTool(tool=attempt.tool.name, arguments=attempt.arguments),
-            GiveUp(reason="the trial wants a rollback"),
-            mission_id=attempt.mission_id,
-            policy=attempt.case.policy,
-        )
-
     async def _approve(self, mission: MissionHandle) -> str | None:
         """Approve its call, unless the mission ends first; return a question asked instead."""
         client = self._installation.mission_client
-        for _ in range(_LOOKS):
+        for _ in range(150):
             waiting = await retry_transient(mission.waiting)
             for card in waiting.cards:
                 # A slow server may have accepted the approval at the first attempt.
@@ -232,51 +228,16 @@ class _Trials:
                 return question.question
             if not await retry_transient(lambda: client.connection.is_running(mission.mission_id)):
                 return None
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(0.2)
         return None
 
 
-class _Served:
-    """The sandbox's names of the operations of tools."""
-
-    def __init__(self, memories: Sequence[DocumentMemory]) -> None:
-        self._memories = {memory.document: memory for memory in memories}
-
-    def name(self, tool: Tool) -> str:
-        """Return the sandbox's name of a tool; the tool's own if it is not served."""
-        return self._memories[tool.document].names.get((tool.method, tool.path), tool.name)
-
-    def fault(self, tool: Tool) -> str | None:
-        """Return why a tool is not served; None if it is."""
-        memory = self._memories[tool.document]
-        if (tool.method, tool.path) in memory.names:
-            return None
-        pointer = format_pointer(("paths", tool.path))
-        near = (skipped for skipped in memory.skipped if skipped.pointer.startswith(pointer))
-        return next(map(str, near), "the sandbox does not serve it")
-
-
-async def _ended(mission: MissionHandle) -> tuple[MissionResult | None, int]:
-    """Return the result of a mission, or None and the number of cards that block its end.
-
-    Its only call is approved by now, so nobody decides on a card of the rollback.
-    """
-    try:
-        async with asyncio.timeout(_SETTLE_WITHIN_S):
-            return await retry_transient(mission.result), 0
-    except TimeoutError:
-        return None, len(await retry_transient(mission.confirmations))
-
-
-def _cancel_name(tool: Tool) -> str | None:
-    return tool.compensation.cancel.tool if tool.compensation is not None else None
-
-
 def _check(tool: Tool, case: str, flaws: list[Flaw], **more: Any) -> PairCheck:
+    contract = tool.compensation
     return PairCheck(
         document=tool.document,
         tool=tool.name,
-        cancel=_cancel_name(tool),
+        cancel=contract.cancel.tool if contract is not None else None,
         case=case,
         ok=not flaws,
         flaws=tuple(flaws),

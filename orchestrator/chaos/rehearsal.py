@@ -29,11 +29,10 @@ from orchestrator.core.errors import (
     ServiceUnavailable,
 )
 from orchestrator.core.record import Record
-from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import LEAVES_STANDING, MissionRequest, MissionResult
 from orchestrator.runtime.devserver import SANDBOX_PROFILE, Ports, Stack
 from orchestrator.runtime.sandboxed_documents import sandbox_credentials, write_redirected
-from orchestrator.saga.obligation import Obligation, ObligationState
+from orchestrator.saga.obligation import ObligationState
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
 from orchestrator.testing.sample_arguments import make_up_person, make_value
@@ -41,13 +40,11 @@ from orchestrator.testing.sample_arguments import make_up_person, make_value
 WITHIN_S: Final = 60.0
 """The default for a whole rehearsal, its start included."""
 _PILOT: Final = "rehearsal"
-_LOOKS_EVERY_S: Final = 0.15
 _OF_PLANNING: Final = re.compile(
     r"ORCHESTRATOR_(PLANNER.*|SPLIT_BY|AGENTS|EMBEDDER.*|ROUTING_.*)|(?!ORCHESTRATOR_|TEMPORAL_|OTEL_).*"
 )
 """Variables that a rehearsal's worker gets: of no store, server, credential or telemetry."""
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
-_MODEL: Final = "ORCHESTRATOR_PLANNER_MODEL"
 _MADE: Final = frozenset(
     {
         ObligationState.COMMITTED,
@@ -178,49 +175,46 @@ class _Rehearser:
         catalog = Catalog.from_documents(sources.documents)
         written = write_redirected(sources.documents, folder, port=ports.sandbox)
         person = {**make_up_person(catalog), **SANDBOX_PROFILE}
-        asks_a_model = self._request.model is not None or _MODEL in environ
+        asks_a_model = self._request.model is not None or "ORCHESTRATOR_PLANNER_MODEL" in environ
+        inherited = _inherited(environ, asks_a_model=asks_a_model)
+        credentials = sandbox_credentials(sources.documents)
         stack = Stack(
-            folder,
-            (written.folder,),
-            ports,
-            credentials=sandbox_credentials(sources.documents),
-            inherited=_inherited(environ, asks_a_model=asks_a_model),
+            folder, (written.folder,), ports, credentials=credentials, inherited=inherited
+        )
+        # Budget, limits and rules on spending are those of the real request.
+        own = {"confirmation": ConfirmationPolicy(), "on_failure": "rollback", "same_again": None}
+        request = self._request.model_copy(
+            update={
+                "inputs": {n: person.get(n, value) for n, value in self._request.inputs.items()},
+                "policy": self._request.policy.model_copy(update=own),
+                "on_failure": "rollback",
+                "observe": False,
+                "mission_id": new_mission_id(self._request.goal, names_goal=False),
+            }
         )
         async with stack:
             _fill_vault(stack, person)
             client = await stack.client()
             async with SandboxClient(stack.sandbox_url) as sandbox:
-                mission = await client.start(_made(self._request, person))
+                mission = await client.start(request)
+                finish = asyncio.create_task(mission.result())
                 try:
-                    await self._follow(mission, stack, person)
-                    result = self._result
-                    if (
-                        result is not None
-                        and result.status in LEAVES_STANDING
-                        and result.ledger.live()
-                    ):
+                    # Until it is over, or asks what has no made answer.
+                    while not finish.done():
+                        if not await self._serve(mission, stack, person):
+                            await mission.cancel()
+                            break
+                        await asyncio.wait([finish], timeout=0.15)
+                    self._result = result = await finish
+                    self._status = result.status.value
+                    self.error = self.error or result.error or ""
+                    if result.status in LEAVES_STANDING and result.ledger.live():
                         await client.rollback(mission.mission_id, reason=_PILOT, approver=_PILOT)
                 finally:
+                    finish.cancel()
                     with suppress(OrchestratorError):
                         self._result = await mission.snapshot()
                 self._left = len(await sandbox.live(mission.mission_id))
-
-    async def _follow(
-        self, mission: MissionHandle, stack: Stack, person: Mapping[str, str]
-    ) -> None:
-        """Decide and answer until the mission is over, or asks what has no made answer."""
-        finish = asyncio.create_task(mission.result())
-        try:
-            while not finish.done():
-                if not await self._serve(mission, stack, person):
-                    await mission.cancel()
-                    break
-                await asyncio.wait([finish], timeout=_LOOKS_EVERY_S)
-            result = await finish
-        finally:
-            finish.cancel()
-        self._result, self._status = result, result.status.value
-        self.error = self.error or result.error or ""
 
     async def _serve(self, mission: MissionHandle, stack: Stack, person: Mapping[str, str]) -> bool:
         """Approve the open cards and answer the open questions; False if one has no answer."""
@@ -233,71 +227,50 @@ class _Rehearser:
         for question in waiting.questions:
             if question.question_id in self._questions:
                 continue
-            if not await self._answer(mission, question, stack, person):
+            _fill_vault(stack, {name: person.get(name, "made up") for name in question.personal})
+            values: dict[str, JsonValue] = {}
+            is_answered = True
+            try:
+                values = {name: make_value(one, name) for name, one in question.fields.items()}
+                await mission.answer(question.question_id, values)
+            except (QuestionError, ArgumentsInvalid):
+                values, is_answered = {}, False
                 self.error = f"it would ask: {question.question}"
+            self._questions[question.question_id] = RehearsedQuestion(
+                question=question.question, answer=values, is_answered=is_answered
+            )
+            if not is_answered:
                 return False
-        return True
-
-    async def _answer(
-        self, mission: MissionHandle, question: Question, stack: Stack, person: Mapping[str, str]
-    ) -> bool:
-        _fill_vault(stack, {name: person.get(name, "made up") for name in question.personal})
-        values: dict[str, JsonValue] = {}
-        try:
-            values = {name: make_value(one, name) for name, one in question.fields.items()}
-            await mission.answer(question.question_id, values)
-        except (QuestionError, ArgumentsInvalid):
-            asked = RehearsedQuestion(question=question.question, is_answered=False)
-            self._questions[question.question_id] = asked
-            return False
-        asked = RehearsedQuestion(question=question.question, answer=values, is_answered=True)
-        self._questions[question.question_id] = asked
         return True
 
     def report(self, seconds: float) -> Rehearsal:
         """Return the rehearsal as a document."""
         result = self._result
-        made = [] if result is None else result.ledger.obligations
+        effects = []
+        for one in [] if result is None else result.ledger.obligations:
+            if one.state not in _MADE:
+                continue
+            is_cancelled = one.state is ObligationState.CANCELLED
+            effects.append(
+                RehearsedEffect(
+                    tool=one.tool,
+                    title=one.title,
+                    price=one.price,
+                    cancelled_by=(one.cancel_tool or "") if is_cancelled else "",
+                    why_not="" if is_cancelled else one.note or "it was not cancelled in time",
+                )
+            )
         return Rehearsal(
             goal=self._request.goal,
             status=self._status,
             error=self.error,
             planned_by=result.plan_made_by.model if result is not None else "",
-            effects=tuple(_effect(one) for one in made if one.state in _MADE),
+            effects=tuple(effects),
             questions=tuple(self._questions.values()),
             cards=len(self._cards),
             left=self._left,
             seconds=round(seconds, 1),
         )
-
-
-def _effect(one: Obligation) -> RehearsedEffect:
-    is_cancelled = one.state is ObligationState.CANCELLED
-    return RehearsedEffect(
-        tool=one.tool,
-        title=one.title,
-        price=one.price,
-        cancelled_by=(one.cancel_tool or "") if is_cancelled else "",
-        why_not="" if is_cancelled else one.note or "it was not cancelled in time",
-    )
-
-
-def _made(request: MissionRequest, person: Mapping[str, str]) -> MissionRequest:
-    """Return the request of the rehearsal: made-up personal inputs, and cards of its own policy.
-
-    Budget, limits and rules on spending are those of the real request.
-    """
-    inputs = {name: person.get(name, value) for name, value in request.inputs.items()}
-    policy = request.policy.model_copy(update={"confirmation": ConfirmationPolicy()})
-    return request.model_copy(
-        update={
-            "inputs": inputs,
-            "policy": policy.model_copy(update={"on_failure": "rollback", "same_again": None}),
-            "on_failure": "rollback",
-            "observe": False,
-            "mission_id": new_mission_id(request.goal, names_goal=False),
-        }
-    )
 
 
 def _fill_vault(stack: Stack, values: Mapping[str, str]) -> None:

@@ -72,7 +72,6 @@ def load_activity(target: str) -> Callable[..., Any]:
 
 
 def _module(option: str, target: str, example: str) -> tuple[ModuleType, str]:
-    """Return the module of `module:name`, and the name."""
     module_name, _, name = target.partition(":")
     if not (module_name and all(part.isidentifier() for part in name.split("."))):
         raise UsageError(f"{option} {target!r} names nothing to serve; write {example}")
@@ -103,11 +102,27 @@ def load_workflow(target: str, file: Path | None, activities: Sequence[str] = ()
     name, parameters = found
     for one in activities:
         load_activity(one)
+    named = ", ".join(one.name for one in parameters)
+    needed = sum(one.default is inspect.Parameter.empty for one in parameters)
+    if file is None and needed:
+        raise UsageError(f"{target} takes {named}; give a JSON file of them with --input")
+    given: Any = []
+    if file is not None:
+        try:
+            given = json.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"--input {file} cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise UsageError(f"--input {file} is not JSON: {error}") from error
+        if len(parameters) == 1:
+            given = [given]
+        elif isinstance(given, dict) and set(given) <= {one.name for one in parameters}:
+            given = [given[one.name] for one in parameters if one.name in given]
+    if not isinstance(given, list) or not needed <= len(given) <= len(parameters):
+        wanted = f"an object or a list of {named}" if parameters else "no --input"
+        raise UsageError(f"--input {file} does not fit {target}, which takes {wanted}")
     return UserWorkflow(
-        target=target,
-        name=name,
-        arguments=_arguments(target, parameters, file),
-        activities=tuple(activities),
+        target=target, name=name, arguments=tuple(given), activities=tuple(activities)
     )
 
 
@@ -120,28 +135,3 @@ def _run_of(found: type) -> tuple[str, list[inspect.Parameter]] | None:
             continue  # another method
         return started.workflow, list(inspect.signature(method).parameters.values())[1:]
     return None
-
-
-def _arguments(
-    target: str, parameters: Sequence[inspect.Parameter], file: Path | None
-) -> tuple[Any, ...]:
-    named = ", ".join(one.name for one in parameters)
-    needed = sum(one.default is inspect.Parameter.empty for one in parameters)
-    if file is None:
-        if needed:
-            raise UsageError(f"{target} takes {named}; give a JSON file of them with --input")
-        return ()
-    try:
-        given = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"--input {file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"--input {file} is not JSON: {error}") from error
-    if len(parameters) == 1:
-        return (given,)
-    if isinstance(given, dict) and set(given) <= {one.name for one in parameters}:
-        given = [given[one.name] for one in parameters if one.name in given]
-    if not isinstance(given, list) or not needed <= len(given) <= len(parameters):
-        wanted = f"an object or a list of {named}" if parameters else "no --input"
-        raise UsageError(f"--input {file} does not fit {target}, which takes {wanted}")
-    return tuple(given)

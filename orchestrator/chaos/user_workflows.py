@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
@@ -71,33 +71,31 @@ class UserWorkflows(Missions):
         Raises:
             UsageError: the workflow fails by itself, asks a question, or calls no tool.
         """
-        accounts = await self._pilot_accounts(pilot)
+        target = self._workflow.target
+        run = asyncio.create_task(super().run_pilot(pilot))
+        obstacle = asyncio.create_task(self._obstacle(pilot.mission_id))
+        await asyncio.wait({run, obstacle}, return_when=asyncio.FIRST_COMPLETED)
+        if not run.done():
+            await end_tasks([run])
+            raise UsageError(f"without faults, {target} {obstacle.result()}")
+        await end_tasks([obstacle])
+        accounts = run.result()
         if self._names:
             return accounts
         broken = next((one for one in accounts if one.status != "succeeded"), None)
         if broken is not None:
             raise UsageError(
-                f"without faults, {self._workflow.target} {broken.status.replace('_', ' ')}: "
+                f"without faults, {target} {broken.status.replace('_', ' ')}: "
                 f"{broken.error or 'see the logs of its worker'}; it has to succeed with this input"
             )
         sagas = [one.mission_id for one in accounts if one.mission_id != pilot.mission_id]
         if not sagas:
             raise UsageError(
-                f"{self._workflow.target} calls no tool through a ToolSaga with this input, so no "
-                "fault could strike it"
+                f"{target} calls no tool through a ToolSaga with this input, so no fault could "
+                "strike it"
             )
         self._names = tuple(dict.fromkeys(saga.rpartition("-")[0] for saga in sagas))
         return accounts
-
-    async def _pilot_accounts(self, pilot: MissionScript) -> list[Account]:
-        run = asyncio.create_task(super().run_pilot(pilot))
-        obstacle = asyncio.create_task(self._obstacle(pilot.mission_id))
-        await asyncio.wait({run, obstacle}, return_when=asyncio.FIRST_COMPLETED)
-        if run.done():
-            await end_tasks([obstacle])
-            return run.result()
-        await end_tasks([run])
-        raise UsageError(f"without faults, {self._workflow.target} {obstacle.result()}")
 
     async def _obstacle(self, workflow_id: str) -> str:
         """Return why a run does not go on: a question, or something that its workers lack."""
@@ -175,13 +173,30 @@ class UserWorkflows(Missions):
         """Return the account of each saga; of the workflow, if it made no call."""
         ended = await self.status(script.mission_id)
         status = "" if ended is None else ended.name.lower()
-        error = await self._error(script.mission_id)
+        error = None
+        if ended not in (None, WorkflowExecutionStatus.RUNNING):
+            handle = self.client.temporal.get_workflow_handle(script.mission_id)
+            try:
+                with suppress(RPCError):
+                    await handle.result()
+            except WorkflowFailureError as failure:
+                cause: BaseException = failure.cause
+                while isinstance(cause, FailureError) and cause.cause is not None:
+                    cause = cause.cause
+                error = str(cause)
         ids = await self.ids(script)
         sagas = [await self._account(script, saga, status, error) for saga in ids]
         if found := [one for one in sagas if one.ledger.obligations or len(sagas) == 1]:
             return found
         status = "succeeded" if ended is _COMPLETED else status
-        return [_account(script, script.mission_id, status=status, error=error)]
+        own = Account(
+            index=script.index,
+            mission_id=script.mission_id,
+            goal=script.goal,
+            status=status,
+            error=error,
+        )
+        return [own]
 
     async def _account(
         self, script: MissionScript, saga: str, ended: str, error: str | None
@@ -189,22 +204,29 @@ class UserWorkflows(Missions):
         grants = self._store.grants
         whole = await asyncio.to_thread(grants.ledger, saga, concluded=True)
         is_open = bool((await asyncio.to_thread(grants.ledger, saga)).live())
-        own, report = await self._report(saga)
-        if own:
+        rollback_id = names.rollback_workflow_id(saga)
+        report = await find_report(self.client.connection, saga)
+        is_own = report is not None
+        if report is None and await self.status(rollback_id) is _COMPLETED:
+            # The rollback is of an abandoned branch only.
+            temporal = self.client.temporal
+            handle = temporal.get_workflow_handle(rollback_id, result_type=RollbackReport)
+            report = await handle.result()
+        status = ended
+        if is_own:
             status = "rolled_back"
         elif ended == "completed" or (whole.obligations and not is_open):
             status = "succeeded"
-        else:
-            status = ended
-        rolled_back = await self.showings(names.rollback_workflow_id(saga)) if report else []
+        rolled_back = await self.showings(rollback_id) if report else []
         ledger = whole if report is None else whole.written(*report.ledger.obligations)
         prompts = 0
-        if own and rolled_back:
+        if is_own and rolled_back:
             history = await whole_history(self.client.temporal, script.mission_id)
             prompts = cards_after(history.events, saga, rolled_back[0].at)
-        return _account(
-            script,
-            saga,
+        return Account(
+            index=script.index,
+            mission_id=saga,
+            goal=script.goal,
             status=status,
             error=error,
             ledger=ledger,
@@ -212,36 +234,6 @@ class UserWorkflows(Missions):
             prompts_during_rollback=prompts,
             rollback_s=rollback_seconds(rolled_back),
         )
-
-    async def _report(self, saga: str) -> tuple[bool, RollbackReport | None]:
-        """Return the report of a rollback, and True unless it is of an abandoned branch only."""
-        found = await find_report(self.client.connection, saga)
-        if found is not None:
-            return True, found
-        rollback_id = names.rollback_workflow_id(saga)
-        if await self.status(rollback_id) is not _COMPLETED:
-            return False, None
-        handle = self.client.temporal.get_workflow_handle(rollback_id, result_type=RollbackReport)
-        report: RollbackReport = await handle.result()
-        return False, report
-
-    async def _error(self, workflow_id: str) -> str | None:
-        if await self.status(workflow_id) in (None, WorkflowExecutionStatus.RUNNING):
-            return None
-        try:
-            await self.client.temporal.get_workflow_handle(workflow_id).result()
-        except WorkflowFailureError as error:
-            cause: BaseException = error.cause
-            while isinstance(cause, FailureError) and cause.cause is not None:
-                cause = cause.cause
-            return str(cause)
-        except RPCError:
-            return None
-        return None
-
-
-def _account(script: MissionScript, mission_id: str, **more: Any) -> Account:
-    return Account(index=script.index, mission_id=mission_id, goal=script.goal, **more)
 
 
 def missions_of(
@@ -262,16 +254,13 @@ def cards_after(events: Sequence[HistoryEvent], saga: str, began: datetime) -> i
     seen: set[str] = set()
     late = 0
     for event in events:
-        cards = set(_cards_of(event, f"{names.WAITS_MEMO}{saga}."))
+        cards = set()
+        memo = event.workflow_properties_modified_event_attributes.upserted_memo.fields
+        for name, payload in memo.items():
+            if name.startswith(f"{names.WAITS_MEMO}{saga}.") and payload.data:
+                shown = json.loads(payload.data)
+                if isinstance(shown, dict) and isinstance(card := shown.get("card"), dict):
+                    cards.add(str(card["confirmation_id"]))
         late += len(cards - seen) if event.event_time.ToDatetime(began.tzinfo) > began else 0
         seen |= cards
     return late
-
-
-def _cards_of(event: HistoryEvent, prefix: str) -> Iterator[str]:
-    """Yield the ids of the cards that an event shows under a prefix of the memo."""
-    memo = event.workflow_properties_modified_event_attributes.upserted_memo.fields
-    for name, payload in memo.items():
-        shown = json.loads(payload.data) if name.startswith(prefix) and payload.data else None
-        if isinstance(shown, dict) and isinstance(card := shown.get("card"), dict):
-            yield str(card["confirmation_id"])

@@ -9,7 +9,7 @@ from typing import Final
 
 from orchestrator.language.goal_clauses import without_lead
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, Slot, SlotKind
-from orchestrator.language.values import Value, find_values, is_identifier
+from orchestrator.language.values import find_values, is_identifier
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
@@ -30,12 +30,7 @@ _TELLING: Final = _LISTS.word_set("telling")
 _TOLD_TO_DO: Final = _LISTS.word_set("told_to_do")
 _PLACE_OPENERS: Final = _LISTS.word_set("place_openers")
 _SENDING: Final = _LISTS.word_set("sending")
-_KEPT: Final = 1 << 11
-_READ: Final = 1 << 8
 _LONGEST: Final = 200
-_MOST_OBJECTS: Final = 6
-
-
 # --- clauses --------------------------------------------------------------------------------
 
 
@@ -83,18 +78,34 @@ _TO_DO: Final = re.compile(r"\sto\s+(?P<verb>[a-z]+)\b", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"\S*[#@]\S*")
 
 
-@lru_cache(maxsize=_READ)
+@lru_cache(maxsize=1 << 8)
 def read_clause(clause: str) -> ClauseReading:
     """Return the router's reading of a clause."""
     verb, action = _verb(without_lead(clause))
     place = _place_of(verb, clause)
     start, end = place.span() if place else (len(clause) - len(without_lead(clause)),) * 2
+    rest = clause[end:]
+    found: list[str] = []
+    for match in re.finditer(r"\S+", rest[:_LONGEST]):
+        word = match.group().strip("\"'“”()")
+        bare = word.rstrip(".,;:!?").lower()
+        if bare in _OBJECT_ENDS or any(c.isdigit() for c in bare):
+            break
+        if bare and bare not in STOP_WORDS and any(c.isalpha() for c in bare):
+            found.append(word.rstrip(".,;:!?"))
+        if word != word.rstrip(".,;:!?") or len(found) == 6:
+            break
+    described = clause
+    if action is Action.SEND:
+        # Without the text of a message.
+        implied = "send a message" if verb in _TELLING else ""
+        described = f"{implied} {_ADDRESS.sub(' ', clause[: matter_start(clause, verb)])}"
     return ClauseReading(
         text=clause,
-        stems=_stems(clause, verb, action),
+        stems=tuple(content_stems(described)),
         verb=verb,
         action=action,
-        objects=_objects(clause[end:]),
+        objects=tuple(found),
         is_negated=any(m.start() < max(1, start) for m in _NEGATED.finditer(clause)),
     )
 
@@ -116,15 +127,6 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
         objects=main.objects,
         unwanted=main.unwanted,
     )
-
-
-def _stems(clause: str, verb: str, action: Action) -> tuple[str, ...]:
-    """Return stems of the words that describe the request, without the text of a message."""
-    if action is not Action.SEND:
-        return tuple(content_stems(clause))
-    rest = clause[: matter_start(clause, verb)]
-    implied = "send a message" if verb in _TELLING else ""
-    return tuple(content_stems(f"{implied} {_ADDRESS.sub(' ', rest)}"))
 
 
 def matter_start(clause: str, verb: str) -> int:
@@ -159,21 +161,6 @@ def _place_of(word: str, text: str) -> re.Match[str] | None:
     return re.search(rf"\b{written}\b", text, re.IGNORECASE) if word else None
 
 
-def _objects(rest: str) -> tuple[str, ...]:
-    """Return the nouns after the verb, up to a preposition, a number or punctuation."""
-    found: list[str] = []
-    for match in re.finditer(r"\S+", rest[:_LONGEST]):
-        word = match.group().strip("\"'“”()")
-        bare = word.rstrip(".,;:!?").lower()
-        if bare in _OBJECT_ENDS or any(c.isdigit() for c in bare):
-            break
-        if bare and bare not in STOP_WORDS and any(c.isalpha() for c in bare):
-            found.append(word.rstrip(".,;:!?"))
-        if word != word.rstrip(".,;:!?") or len(found) == _MOST_OBJECTS:
-            break
-    return tuple(found)
-
-
 # --- slots ----------------------------------------------------------------------------------
 
 _SLOTS: Final[Mapping[str, SlotKind]] = {
@@ -190,7 +177,7 @@ _SLOTS: Final[Mapping[str, SlotKind]] = {
 _SOME_DAY: Final = datetime(2000, 1, 3)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=1 << 11)
 def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
     """Return the values of a request as the router's slots.
 
@@ -198,35 +185,33 @@ def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
         text: the request.
         now: the day of "today"; None leaves relative days without a value.
     """
-    values = find_values(text, now=now or _SOME_DAY)
-    return tuple(_slot(value, text, is_dated=now is not None) for value in values)
-
-
-def _slot(value: Value, text: str, *, is_dated: bool) -> Slot:
-    kind = _SLOTS.get(value.kind) or _kind_of_name(value, text)
-    if value.kind == "quoted" and is_identifier(str(value.value)):
-        kind = "identifier"
-    end = value.end
-    if value.unit and (unit := re.match(rf"[\s-]*{re.escape(value.unit)}\b", text[end:], re.I)):
-        end += unit.end()
-    is_open = value.kind == "date" and not is_dated and not value.text[:4].isdigit()
-    read = value.value
-    if value.kind == "duration" and isinstance(read, dict):
-        read = next(iter(read.values()))
-    return Slot(
-        kind=kind,
-        value=None if is_open else read,
-        text=text[value.start : end],
-        position=value.start,
-        hint=value.unit if kind == "quantity" and value.unit else value.hint,
-        readings=value.readings,
-    )
-
-
-def _kind_of_name(value: Value, text: str) -> SlotKind:
-    """Return the kind of a name by the word before it: an origin, a place, a person or a thing."""
-    if value.hint == "from":
-        return "origin"
-    begins = tokens(text[: value.start])
-    addressed = value.hint == "to" and not _SENDING.isdisjoint(begins)
-    return "place" if value.hint in _PLACE_OPENERS and not addressed else "name"
+    slots = []
+    for value in find_values(text, now=now or _SOME_DAY):
+        if value.kind == "quoted" and is_identifier(str(value.value)):
+            kind: SlotKind = "identifier"
+        elif value.kind in _SLOTS:
+            kind = _SLOTS[value.kind]
+        else:
+            # The word before a name says if it is an origin, a place, a person or a thing.
+            begins = tokens(text[: value.start])
+            addressed = value.hint == "to" and not _SENDING.isdisjoint(begins)
+            kind = "place" if value.hint in _PLACE_OPENERS and not addressed else "name"
+            kind = "origin" if value.hint == "from" else kind
+        end = value.end
+        if value.unit and (unit := re.match(rf"[\s-]*{re.escape(value.unit)}\b", text[end:], re.I)):
+            end += unit.end()
+        is_open = value.kind == "date" and now is None and not value.text[:4].isdigit()
+        read = value.value
+        if value.kind == "duration" and isinstance(read, dict):
+            read = next(iter(read.values()))
+        slots.append(
+            Slot(
+                kind=kind,
+                value=None if is_open else read,
+                text=text[value.start : end],
+                position=value.start,
+                hint=value.unit if kind == "quantity" and value.unit else value.hint,
+                readings=value.readings,
+            )
+        )
+    return tuple(slots)

@@ -7,6 +7,7 @@ typos and errors of speech recognition still find the tool.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, NamedTuple
@@ -19,7 +20,6 @@ from rapidfuzz import process
 from rapidfuzz.distance import JaroWinkler
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
 from orchestrator.core.wall import Wall, admitted
 from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
 from orchestrator.routing.scoring.embedding import CardSimilarity, closeness
@@ -39,17 +39,8 @@ FALLBACK_RANGE: Final = (0.05, 0.79)
 """Below the deterministic tier's floor, so that scores of both tiers are comparable."""
 
 _SEPARATORS = re.compile(r"[\W_]+")
-_SHORTEST_SUBSTRING = 3
 _INFLECTED = 0.9
 """Weight of a word that the name has in another form: `book` for `booking`, or a misspelling."""
-_OUTLIER = 3.0
-"""Deviations above the catalog's median from which similarity of meaning alone is a match."""
-_EQUAL = 1e-6
-_NORMAL = 1.4826
-"""Ratio of the standard deviation to the median absolute deviation of a normal distribution."""
-
-_SOUND_FLOOR: Final = 0.65
-"""Similarity from which two words that sound alike count as the same: `right` and `write`."""
 _SHORTEST: Final = 3
 """Minimum length in letters; shorter words resemble too many others."""
 _MOST_ALTERNATIVES: Final = 3
@@ -93,8 +84,17 @@ class DiscoveryIndex:
     def __init__(self, catalog: Catalog) -> None:
         """Index every tool of the catalog, core ones included."""
         tools = list(catalog.tools.values())
-        self._entries = [_entry(tool) for tool in tools]
-        documents = [_document(tool) for tool in tools]
+        self._entries: list[_Entry] = []
+        for tool in tools:
+            words = tuple(dict.fromkeys(tokens(tool.name)))
+            domain_stems = frozenset(map(stem, tokens(tool.domain)))
+            stems = frozenset(map(stem, words))
+            entry = _Entry(tool.name, tool.domain, _joined(tool.name), words, stems, domain_stems)
+            self._entries.append(entry)
+        documents = [
+            content_stems(" ".join((tool.name, tool.summary, tool.description, *tool.properties)))
+            for tool in tools
+        ]
         self._terms = [frozenset(document) for document in documents]
         self._bm25 = BM25Okapi(documents, k1=K1, b=B) if any(documents) else None
         # A name without words gets the empty word, which resembles no other, so that no span is
@@ -129,7 +129,11 @@ class DiscoveryIndex:
         scores[rows] = [_name_score(self._entries[row], joined, words) for row in rows.tolist()]
         if scores.any():
             return self._best(joined, scores, "deterministic", limit)
-        ranked = self._ranked(words, _nearness(similarity, query))
+        cosines: Floats | None = None
+        if similarity is not None and query.strip():
+            with suppress(Exception):  # if an embedder fails, the words decide
+                cosines = similarity.of([query])[0]
+        ranked = self._ranked(words, cosines)
         return self._best(joined, np.where(inside, ranked, 0.0), "bm25", limit)
 
     def _best(self, query: str, scores: Floats, tier: Tier, limit: int) -> list[Match]:
@@ -147,9 +151,7 @@ class DiscoveryIndex:
             Match(self._entries[at].name, float(scores[at]), tier) for at in order[: max(0, limit)]
         ]
 
-    def _ranked(
-        self, words: Sequence["PhoneticMatch"], near: tuple[Floats, _Flags] | None
-    ) -> Floats:
+    def _ranked(self, words: Sequence["PhoneticMatch"], cosines: Floats | None) -> Floats:
         """Return BM25 scores relative to the best, boosted and scaled; 0 for no match.
 
         Boosts are for similar names, the domain, and similarity of meaning. A tool whose meaning is
@@ -161,38 +163,36 @@ class DiscoveryIndex:
         for word in words:
             for term, weight in word.weights():
                 weights[term] = max(weight, weights.get(term, 0.0))
-        likeness = self._likeness([word.text for word in words])
-        relevance = np.maximum(self._relevance(weights), 0.0)
+        # The mean Jaro-Winkler similarity of the words to their closest in each name.
+        texts = [word.text for word in words]
+        similar = process.cdist(
+            texts, self._name_words, scorer=JaroWinkler.similarity, dtype=np.float64
+        )
+        likeness = np.maximum.reduceat(similar[:, self._flat], self._starts, axis=1).mean(axis=0)
+        total = np.zeros(len(self._entries))
+        if self._bm25 is not None:
+            for term, weight in weights.items():
+                if term in self._bm25.idf:
+                    total += weight * self._bm25.get_scores([term])
+        relevance = np.maximum(total, 0.0)
         relevance /= float(relevance.max()) or 1.0
         in_domain = np.array([not e.domain_stems.isdisjoint(weights) for e in self._entries])
         shares = np.array([not terms.isdisjoint(weights) for terms in self._terms])
         boosted = relevance + JARO_WINKLER_BOOST * likeness + DOMAIN_BOOST * in_domain
         best = 1 + JARO_WINKLER_BOOST + DOMAIN_BOOST
         matched = in_domain | shares | (likeness >= JARO_WINKLER_FLOOR)
-        if near is not None:
-            closest, stands_out = near
-            boosted, best = boosted + VECTOR_BOOST * closest, best + VECTOR_BOOST
-            matched = matched | stands_out
+        if cosines is not None:
+            boosted = boosted + VECTOR_BOOST * np.maximum(closeness(cosines), 0.0)
+            best += VECTOR_BOOST
+            # Embedders differ in the similarity that they give to unrelated texts. A tool stands
+            # out by three standard deviations (of a normal distribution, by the median absolute
+            # deviation) from the catalog's median.
+            above = cosines - np.median(cosines)
+            deviation = 1.4826 * float(np.median(np.abs(above)))
+            matched = matched | (above > max(3.0 * deviation, 1e-6))
         low, high = FALLBACK_RANGE
         scaled = low + (high - low) * np.clip(boosted / best, 0.0, 1.0)
         return np.where(matched, scaled, 0.0)
-
-    def _relevance(self, weights: dict[str, float]) -> Floats:
-        total = np.zeros(len(self._entries))
-        if self._bm25 is not None:
-            for term, weight in weights.items():
-                if term in self._bm25.idf:
-                    total += weight * self._bm25.get_scores([term])
-        return total
-
-    def _likeness(self, words: Sequence[str]) -> Floats:
-        """Return the mean Jaro-Winkler similarity of the words to their closest in each name."""
-        similar = process.cdist(
-            words, self._name_words, scorer=JaroWinkler.similarity, dtype=np.float64
-        )
-        closest: Floats = np.maximum.reduceat(similar[:, self._flat], self._starts, axis=1)
-        mean: Floats = closest.mean(axis=0)
-        return mean
 
 
 @dataclass(frozen=True)
@@ -241,21 +241,18 @@ class PhoneticIndex:
 
     def _match(self, word: str) -> PhoneticMatch:
         own = stem(word)
-        is_named = own in self._name_stems
-        alternatives = () if is_named else tuple(dict.fromkeys(map(stem, self._alike(word))))
-        return PhoneticMatch(word, own, alternatives, is_known=own in self._stems)
-
-    def _alike(self, word: str) -> list[str]:
-        """Return words of names with a similar look or sound, most similar first."""
-        if len(word) < _SHORTEST:
-            return []
-        alike = self._looks_like(word)
-        for sound in _sounds(word):
-            for name in self._by_sound.get(sound, ()):
+        alike: dict[str, float] = {}
+        if own not in self._name_stems and len(word) >= _SHORTEST:
+            # Words of names with a similar look or sound, most similar first.
+            alike = self._looks_like(word)
+            for name in (name for sound in _sounds(word) for name in self._by_sound.get(sound, ())):
+                # Below this, two words that sound alike are still different ones.
                 similarity = JaroWinkler.similarity(word, name)
-                if similarity >= _SOUND_FLOOR:
+                if similarity >= 0.65:
                     alike[name] = similarity
-        return sorted(alike, key=lambda name: (-alike[name], name))[:_MOST_ALTERNATIVES]
+        best = sorted(alike, key=lambda name: (-alike[name], name))[:_MOST_ALTERNATIVES]
+        alternatives = tuple(dict.fromkeys(map(stem, best)))
+        return PhoneticMatch(word, own, alternatives, is_known=own in self._stems)
 
     def _looks_like(self, word: str) -> dict[str, float]:
         found = process.extract(
@@ -271,17 +268,15 @@ class PhoneticIndex:
         """Yield the words, joining pairs that form one word of a name: `fore cast`."""
         at = 0
         while at < len(words):
-            pair = "".join(words[at : at + 2])
-            if at + 1 < len(words) and self._is_split(words[at], words[at + 1], pair):
+            left, pair = words[at], "".join(words[at : at + 2])
+            is_apart = {*map(stem, words[at : at + 2])} <= self._stems
+            is_one = at + 1 < len(words) and not is_apart
+            if is_one and (stem(pair) in self._name_stems or self._looks_like(pair)):
                 yield pair
                 at += 2
             else:
-                yield words[at]
+                yield left
                 at += 1
-
-    def _is_split(self, left: str, right: str, pair: str) -> bool:
-        apart = {stem(left), stem(right)} <= self._stems
-        return not apart and (stem(pair) in self._name_stems or bool(self._looks_like(pair)))
 
 
 def _sounds(word: str) -> set[str]:
@@ -290,10 +285,10 @@ def _sounds(word: str) -> set[str]:
 
 
 def _name_score(entry: _Entry, query: str, words: Sequence[PhoneticMatch]) -> float:
-    """Return the score of the strictest matching rule of the first tier; 0 if none matches."""
     if query and query == entry.joined:
         return EXACT
-    if _is_substring(query, entry.joined):
+    shorter, longer = sorted((query, entry.joined), key=len)
+    if len(shorter) >= 3 and shorter in longer:
         return SUBSTRING
     held = [word for word in words if not entry.stems.isdisjoint(word.stems)]
     of_domain = [word for word in words if not entry.domain_stems.isdisjoint(word.stems)]
@@ -304,54 +299,13 @@ def _name_score(entry: _Entry, query: str, words: Sequence[PhoneticMatch]) -> fl
     # descriptions discriminate better, so the second tier decides.
     if common and (common == wanted or common >= max(2, named)):
         alike = sum(1.0 if word.text in entry.words else _INFLECTED for word in held)
-        return _within(OVERLAP_RANGE, alike / max(1, wanted + named - min(common, named)))
-    if of_domain and all(word in held or word in of_domain for word in words):
-        return _within(DOMAIN_RANGE, 1 - len(of_domain) / wanted)
-    return 0.0
-
-
-def _nearness(similarity: CardSimilarity | None, query: str) -> tuple[Floats, _Flags] | None:
-    """Return how similar each tool is in meaning, and which stand out by that alone.
-
-    Embedders differ in the similarity that they give to unrelated texts, so each tool is compared
-    with the other tools. None without vectors.
-    """
-    if similarity is None or not query.strip():
-        return None
-    try:
-        cosines = similarity.of([query])[0]
-    except Exception:  # if an embedder fails, the words decide
-        return None
-    above = cosines - np.median(cosines)
-    deviation = _NORMAL * float(np.median(np.abs(above)))
-    return np.maximum(closeness(cosines), 0.0), above > max(_OUTLIER * deviation, _EQUAL)
-
-
-def _is_substring(query: str, name: str) -> bool:
-    shorter, longer = (query, name) if len(query) <= len(name) else (name, query)
-    return len(shorter) >= _SHORTEST_SUBSTRING and shorter in longer
-
-
-def _within(bounds: tuple[float, float], share: float) -> float:
-    low, high = bounds
+        (low, high), share = OVERLAP_RANGE, alike / max(1, wanted + named - min(common, named))
+    elif of_domain and all(word in held or word in of_domain for word in words):
+        (low, high), share = DOMAIN_RANGE, 1 - len(of_domain) / wanted
+    else:
+        return 0.0
     return low + (high - low) * min(max(share, 0.0), 1.0)
 
 
 def _joined(text: str) -> str:
     return _SEPARATORS.sub("_", " ".join(tokens(text))).strip("_")
-
-
-def _entry(tool: Tool) -> _Entry:
-    words = tuple(dict.fromkeys(tokens(tool.name)))
-    return _Entry(
-        name=tool.name,
-        domain=tool.domain,
-        joined=_joined(tool.name),
-        words=words,
-        stems=frozenset(map(stem, words)),
-        domain_stems=frozenset(map(stem, tokens(tool.domain))),
-    )
-
-
-def _document(tool: Tool) -> list[str]:
-    return content_stems(" ".join((tool.name, tool.summary, tool.description, *tool.properties)))

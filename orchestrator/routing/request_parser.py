@@ -85,12 +85,20 @@ class FollowUps:
         found: list[ClauseReading] = []
         for clause, values in zip(clauses, slots, strict=True):
             said = _REPEATS.search(clause.text) or _POINTS.search(clause.text)
-            if clause.action is Action.SEND and clause.objects:
-                clause = replace(clause, reference=said.group() if said else "")
-            elif _is_bare(clause, values):
-                clause = replace(clause, reference=said.group() if said else "")
-                before = self._before(clause, found, context)
-                clause = _completed(clause, before, context) if before else clause
+            referring = replace(clause, reference=said.group() if said else "")
+            is_send = clause.action is Action.SEND
+            # A bare clause has only a verb and values, without a thing. The text of a message never
+            # counts as bare.
+            values_said = {word for slot in values for word in name_stems(slot.text)}
+            own = set(clause.stems) - _POINTING_STEMS - values_said
+            is_bare = not (own - {stem(clause.verb)} if clause.commands else own)
+            if is_send and clause.objects:
+                clause = referring
+            elif is_bare and not (
+                is_send and matter_start(clause.text, clause.verb) < len(clause.text)
+            ):
+                before = self._before(referring, found, context)
+                clause = _completed(referring, before, context) if before else referring
             found.append(clause)
         return found
 
@@ -104,34 +112,23 @@ class FollowUps:
         called = [self._cards[name] for name in context.earlier if name in self._cards]
         # Nobody books the weather, even if it was looked up last.
         able = [card for card in called if (card.domain, stem(clause.verb)) in self._verbs]
-        tools = [_of_tool(card) for card in (able or called)]
+        tools = [
+            ClauseReading(
+                card.name,
+                (*card.name_stems, *card.tag_stems),
+                verb=card.verb,
+                action=card.action,
+                objects=tuple(word for word in tokens(card.name) if word != card.verb),
+            )
+            for card in (able or called)
+        ]
         own = [one for one in reversed(found) if not one.reference]
         return next((one for one in (*own, *tools, *clauses) if one.objects), None)
-
-
-def _of_tool(card: CapabilityCard) -> ClauseReading:
-    """Return a called tool in the form of a clause that orders it."""
-    objects = tuple(word for word in tokens(card.name) if word != card.verb)
-    stems = (*card.name_stems, *card.tag_stems)
-    return ClauseReading(card.name, stems, verb=card.verb, action=card.action, objects=objects)
-
-
-def _is_bare(clause: ClauseReading, values: Iterable[Slot]) -> bool:
-    """Return True if the clause has only a verb and values, without a thing.
-
-    The text of a message never counts as bare.
-    """
-    if clause.action is Action.SEND and matter_start(clause.text, clause.verb) < len(clause.text):
-        return False
-    said = {word for slot in values for word in name_stems(slot.text)}
-    own = {word for word in clause.stems if word not in _POINTING_STEMS and word not in said}
-    return not own - {stem(clause.verb)} if clause.commands else not own
 
 
 def _completed(
     clause: ClauseReading, before: ClauseReading, context: RouteContext
 ) -> ClauseReading:
-    """Return the clause with the words of the thing that it refers to."""
     commands = clause.commands and not _REPEATS.search(clause.text)
     things = [word for name in before.objects for word in name_stems(name)]
     is_look = {clause.action, before.action} <= _LOOKS
@@ -160,16 +157,7 @@ _GOES_ON: Final = re.compile(
     r"|because|so|if|unless|not|nor|neither|except|excluding)\b",
     re.IGNORECASE,
 )
-_CONTINUING: Final = frozenset({"time", "amount"})
 _LENGTHS: Final = re.compile(r"(?:minute|min|hour|hr|day|night|week|fortnight)s?|h")
-_FEWEST_CARDS: Final = 12
-
-
-def _goes_on(slot: Slot) -> bool:
-    """Return True for a value that starts no request: an hour, an amount, a duration."""
-    return slot.kind in _CONTINUING or (
-        slot.kind == "quantity" and bool(_LENGTHS.fullmatch(slot.hint))
-    )
 
 
 class Conjuncts:
@@ -190,7 +178,7 @@ class Conjuncts:
         """Take a catalog's words and cards; `apart`: see `RoutingProfile.apart`."""
         self._evidence = evidence
         self._domains = [card.domain for card in cards]
-        self._price = apart * math.log(max(len(cards), _FEWEST_CARDS))
+        self._price = apart * math.log(max(len(cards), 12))
 
     def clauses(self, text: str, slots: Sequence[Slot]) -> tuple[Clause, ...]:
         """Return the requests of a text.
@@ -202,7 +190,12 @@ class Conjuncts:
         # "Papier & Co" is one name and separates no requests. "Tomorrow, 6 in the evening" and "30
         # EUR for lunch and 12 EUR for parking" continue one request.
         whole = [(s.position, s.position + len(s.text)) for s in slots if s.kind == "name"]
-        whole += [(s.position - 1, s.position + 1) for s in slots if _goes_on(s)]
+        whole += [
+            (s.position - 1, s.position + 1)
+            for s in slots
+            if s.kind in ("time", "amount")
+            or (s.kind == "quantity" and bool(_LENGTHS.fullmatch(s.hint)))
+        ]
         values = {word for slot in slots for word in name_stems(slot.text)}
         return split_goal(
             text,
@@ -244,7 +237,6 @@ _ORDER: Final = re.compile(
 _PLAIN_WORD: Final = re.compile(r"(?<![\w@./-])[a-z]{4,}(?![\w@/-])")
 
 
-_KEPT: Final = 256
 _Own = tuple[tuple[Slot, ...], list[list[Slot]], list[ClauseReading]]
 """The values of a text, those of each clause, and the clauses, without what came before."""
 
@@ -279,7 +271,16 @@ class RequestParser:
         self._vocabulary = vocabulary
         self._knows = evidence.knows
         self._conjuncts = Conjuncts(evidence, cards, profile.apart)
-        self._own = lru_cache(maxsize=_KEPT)(self._read)
+
+        @lru_cache(maxsize=256)
+        def own(text: str, now: datetime | None) -> _Own:
+            slots = read_slots(text, now=now)
+            pieces = self._conjuncts.clauses(text, slots)
+            owned = [[s for s in slots if one.start <= s.position < one.end] for one in pieces]
+            clauses = [self.clause(p.text, values) for p, values in zip(pieces, owned, strict=True)]
+            return slots, owned, clauses
+
+        self._own = own
 
     def parse(self, text: str, context: RouteContext, now: datetime | None) -> RequestReading:
         """Return the clauses and values of a request."""
@@ -289,13 +290,6 @@ class RequestParser:
             resolved, slots, self._vocabulary, is_retry=context.last_error is not None
         )
         return RequestReading(resolved, slots, own, frame)
-
-    def _read(self, text: str, now: datetime | None) -> _Own:
-        slots = read_slots(text, now=now)
-        pieces = self._conjuncts.clauses(text, slots)
-        own = [[s for s in slots if one.start <= s.position < one.end] for one in pieces]
-        clauses = [self.clause(one.text, values) for one, values in zip(pieces, own, strict=True)]
-        return slots, own, clauses
 
     def clause(self, clause: str, slots: Sequence[Slot]) -> ClauseReading:
         """Read one clause, with misspellings corrected."""
@@ -343,7 +337,6 @@ def _frame_of(
     *,
     is_retry: bool,
 ) -> IntentFrame:
-    """Return the intent frame, with verb and domain of the first clause that is an order."""
     asked = [r for r in readings if not r.is_negated]
     main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
     main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))

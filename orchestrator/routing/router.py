@@ -38,14 +38,19 @@ from orchestrator.routing.scoring.scorer import (
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.routing.width import Needs, adaptive_k, needs_of, of_nothing
 
-_SCORES_KEPT = 20
 _STATED = 0.85
 """Minimum confidence in a tool when the request consists only of its whole name or one of its
 examples: enough for a reading tool, not for a side effect, as words may coincide by chance."""
-_IN_PART = 0.5
-"""Maximum confidence in a tool with little evidence."""
-_FED = 3
-"""The number of best candidates after which their prerequisites are ranked."""
+
+
+class _Measured(NamedTuple):
+    """A scored request's merged scores, needed tools and chances; how well the best tool fits."""
+
+    scores: Mapping[str, float]
+    needs: Needs
+    chances: tuple[float, ...]
+    fitness: float
+    fits: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +67,6 @@ class Explanation:
             return ()
         texts = [clause.text for clause in self.request.clauses]
         return tuple(zip(texts, self.request.tables, strict=False))
-
-
-class _Measured(NamedTuple):
-    """A scored request's merged scores, needed tools and chances; how well the best tool fits."""
-
-    scores: Mapping[str, float]
-    needs: Needs
-    chances: tuple[float, ...]
-    fitness: float
-    fits: bool
 
 
 class Router:
@@ -174,7 +169,8 @@ class Router:
             text: the request.
             among: the tools to consider; all when None.
         """
-        return self._fit(self._requests.score(text, _only(among), None)[1])[0]
+        walls = () if among is None else (Wall(agent="", tools=tuple(sorted(among)) or ("",)),)
+        return self._fit(self._requests.score(text, RouteContext(walls=walls), None)[1])[0]
 
     def feeders(self, name: str) -> tuple[str, ...]:
         """Return the tools that produce inputs of a tool that no person types, nearest first."""
@@ -183,7 +179,7 @@ class Router:
     def rank(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
     ) -> list[str]:
-        """Return all tools, best first, the first of them each followed by its prerequisites.
+        """Return all tools, best first, the first three each followed by its prerequisites.
 
         This is the order in which a fixed number of tools would be forwarded. Tools without a
         matching word come last.
@@ -194,18 +190,48 @@ class Router:
         order: dict[str, None] = {}
         for position, name in enumerate(scores):
             order.setdefault(name)
-            if position < _FED:
+            if position < 3:
                 order |= dict.fromkeys(self._prerequisites([name], reading, scores, context))
         return [*order, *self._unasked(order, reading.winners, context)]
 
     def _attempt(
         self, text: str, context: RouteContext, now: datetime | None, limit_s: float | None = None
     ) -> Explanation:
-        """Read, score and select; on any error or timeout, select the whole catalog."""
         try:
             deadline = Deadline(self._clock, self._timeout_s if limit_s is None else limit_s)
             frame, request = self._requests.score(text, context, now, deadline)
-            selection = self._select(frame, request, context)
+            scores, needs, chances, fitness, fits = self._measured(request)
+            winners = request.winners
+            cards = [self._by_name[name] for name in winners]
+            confidence = chances[0]
+            frame = frame.model_copy(update={"confidence": confidence})
+            width = adaptive_k(
+                chances,
+                clauses=len(winners),
+                is_retry=frame.previous_tool_error,
+                is_side_effect=frame.side_effect_allowed or any(card.is_change for card in cards),
+                profile=self._profile,
+            )
+            if not fits:
+                width = of_nothing(width)
+            chosen = in_order(needs.names[: width.k], winners)
+            padding = tuple(islice(self._unasked(scores, winners, context), width.k - len(chosen)))
+            prerequisites = self._prerequisites(chosen, request, scores, context)
+            selection = Selection(
+                tools=tuple(dict.fromkeys((*chosen, *padding, *prerequisites))),
+                k=width.k,
+                band=width.band,
+                reason=width.reason,
+                frame=frame,
+                scores={name: scores[name] for name in [*scores][:20]},
+                chances=chances,
+                prerequisites=prerequisites,
+                padding=tuple(name for name in padding if name not in prerequisites),
+                catalog_size=len(self._cards),
+                embedder=request.embedder,
+                fits=fits,
+                fitness=fitness,
+            )
             deadline.check("selecting")
             return Explanation(selection, request)
         except OutOfTime as late:
@@ -214,49 +240,35 @@ class Router:
             reason = f"{type(error).__name__} in the router"
             return Explanation(fail_open(self._catalog, reason, context.walls))
 
-    def _select(
-        self, frame: IntentFrame, request: ScoredRequest, context: RouteContext
-    ) -> Selection:
-        scores, needs, chances, fitness, fits = self._measured(request)
-        winners = request.winners
-        cards = [self._by_name[name] for name in winners]
-        confidence = chances[0]
-        frame = frame.model_copy(update={"confidence": confidence})
-        width = adaptive_k(
-            chances,
-            clauses=len(winners),
-            is_retry=frame.previous_tool_error,
-            is_side_effect=frame.side_effect_allowed or any(card.is_change for card in cards),
-            profile=self._profile,
-        )
-        if not fits:
-            width = of_nothing(width)
-        chosen = in_order(needs.names[: width.k], winners)
-        padding = tuple(islice(self._unasked(scores, winners, context), width.k - len(chosen)))
-        prerequisites = self._prerequisites(chosen, request, scores, context)
-        return Selection(
-            tools=tuple(dict.fromkeys((*chosen, *padding, *prerequisites))),
-            k=width.k,
-            band=width.band,
-            reason=width.reason,
-            frame=frame,
-            scores={name: scores[name] for name in [*scores][:_SCORES_KEPT]},
-            chances=chances,
-            prerequisites=prerequisites,
-            padding=tuple(name for name in padding if name not in prerequisites),
-            catalog_size=len(self._cards),
-            embedder=request.embedder,
-            fits=fits,
-            fitness=fitness,
-        )
-
     def _measure(self, request: ScoredRequest) -> _Measured:
         scores = merged(request)
         needs = needs_of(request, scores)
-        first, *wider = needs.covered()
-        confidence = self._confidence(first, request)
+        # The chance that one tool suffices, capped by the evidence of the clauses alone.
+        confidence, *wider = needs.covered()
+        clauses = [*zip(request.tables, request.clauses, strict=False)]
+        least = min((table.strength for table in request.tables), default=0.0)
+        if clauses and all(self._is_stated(*one, request.slots) for one in clauses):
+            confidence = max(confidence, _STATED)
+        elif least <= 0:
+            confidence = 0.0
+        elif least < self._profile.fits:
+            confidence = min(confidence, 0.5)
         chances = (confidence, *(max(chance, confidence) for chance in wider))
         return _Measured(scores, needs, chances, *self._fit(request))
+
+    def _is_stated(self, table: ScoreTable, clause: ClauseReading, slots: Sequence[Slot]) -> bool:
+        """Return True if a clause is the name or an example of its best tool and of no other."""
+        stems = frozenset(clause.stems)
+        # Words that the catalog knows and this tool does not are about something else as well.
+        words = without_values(stems, slots)
+        strange = words - self._fitness.words_of(table.names[0]) if table.names else words
+        if any(map(self._scorer.evidence.knows, strange)):
+            return False
+        cards = [self._by_name[name] for name in table.names]
+        named = self._by_example.get(stems, ())
+        said = [card for card in cards if card.name in named]
+        said = said or [card for card in cards if card.is_named_by(stems)]
+        return bool(said) and said == cards[:1]
 
     def _fit(self, request: ScoredRequest) -> tuple[float, bool]:
         """Return how well the best tool fits a request, 0 to 1, and whether that suffices."""
@@ -283,31 +295,6 @@ class Router:
             walls=context.walls,
         )
 
-    def _confidence(self, chance: float, request: ScoredRequest) -> float:
-        """Return the chance that one tool suffices, capped by the evidence of the clauses alone."""
-        clauses = [*zip(request.tables, request.clauses, strict=False)]
-        stated = [self._is_stated(table, clause, request.slots) for table, clause in clauses]
-        if stated and all(stated):
-            return max(chance, _STATED)
-        least = min((table.strength for table in request.tables), default=0.0)
-        if least >= self._profile.fits:
-            return chance
-        return min(chance, _IN_PART) if least > 0 else 0.0
-
-    def _is_stated(self, table: ScoreTable, clause: ClauseReading, slots: Sequence[Slot]) -> bool:
-        """Return True if a clause is the name or an example of its best tool and of no other."""
-        stems = frozenset(clause.stems)
-        # Words that the catalog knows and this tool does not are about something else as well.
-        words = without_values(stems, slots)
-        strange = words - self._fitness.words_of(table.names[0]) if table.names else words
-        if any(map(self._scorer.evidence.knows, strange)):
-            return False
-        cards = [self._by_name[name] for name in table.names]
-        named = self._by_example.get(stems, ())
-        said = [card for card in cards if card.name in named]
-        said = said or [card for card in cards if card.is_named_by(stems)]
-        return bool(said) and said == cards[:1]
-
     def _unasked(
         self, scores: Collection[str], winners: Iterable[str], context: RouteContext
     ) -> Iterator[str]:
@@ -321,13 +308,6 @@ class Router:
             if name not in seen and is_open:
                 seen.add(name)
                 yield name
-
-
-def _only(names: Collection[str] | None) -> RouteContext:
-    """Return a context whose wall admits only these tools; all when None."""
-    if names is None:
-        return RouteContext()
-    return RouteContext(walls=(Wall(agent="", tools=tuple(sorted(names)) or ("",)),))
 
 
 def fail_open(catalog: Catalog, reason: str, walls: Sequence[Wall] = ()) -> Selection:

@@ -21,8 +21,6 @@ CEILING = 4
 LONG_CEILING = 12
 """Ceiling for more than two requests in one text, as each has candidates of its own."""
 _MODERATE_CEILING = 3
-_TWO = 2
-
 CONSIDERED: Final = 16
 """The number of best candidates that may be needed."""
 FEWEST: Final = 4
@@ -31,11 +29,6 @@ FEWEST: Final = 4
 _COEFFICIENTS: Final = np.array(
     [-3.31, 0.65, 0.59, -0.81, -0.5, 1.2, 1.34, -0.28, 0.29, 1.13, 1.42, 0.55, 0.22]
 )
-_STRONG, _NEAR = 4.0, 2.0
-_FEW: Final = 3
-"""Number of clauses up to which each gets its best tool first; long texts ask less per clause."""
-
-
 # --- chances --------------------------------------------------------------------------------
 
 
@@ -63,7 +56,8 @@ def needs_of(request: ScoredRequest, scores: Mapping[str, float]) -> Needs:
     """Return how likely a request needs each candidate; `scores` are fused scores, best first."""
     chances = 1 / (1 + np.exp(-(need_signs(request, scores) @ _COEFFICIENTS)))
     names = [*scores][:CONSIDERED]
-    best = frozenset(request.winners) if len(request.winners) <= _FEW else frozenset()
+    # Up to three clauses each get their best tool first; long texts ask less per clause.
+    best = frozenset(request.winners) if len(request.winners) <= 3 else frozenset()
     order = sorted(range(len(names)), key=lambda i: (names[i] not in best, -chances[i]))
     return Needs(tuple(names[i] for i in order), chances[order])
 
@@ -95,8 +89,8 @@ def need_signs(request: ScoredRequest, scores: Mapping[str, float]) -> Floats:
                 *(1.0, level, level**2, math.log1p(rank), float(rank == 0), level - following),
                 whole.get(name, 0.0),
                 max((r.get(name, 0.0) for _, r in clauses), default=0.0),
-                max((min(t.strength, _STRONG) for t, _ in won), default=0.0),
-                max((min(float(t.features["near"][0]), _NEAR) for t, _ in won), default=0.0),
+                max((min(t.strength, 4.0) for t, _ in won), default=0.0),
+                max((min(float(t.features["near"][0]), 2.0) for t, _ in won), default=0.0),
                 max((1 - max(0.0, *[*r.values()][1:2], 0.0) for _, r in won), default=0.0),
                 *(several * level, length),
             )
@@ -140,12 +134,18 @@ def adaptive_k(
     """
     profile = profile or RoutingProfile()
     confidence = chances[0]
-    width = _single(chances, profile)
+    if confidence >= profile.crisp:
+        width = Width(1, "crisp", f"one intent, confidence {confidence:.2f}")
+    else:
+        floor = 2 if confidence >= profile.unsure else _MODERATE_CEILING
+        k = max(floor, worth(chances, _MODERATE_CEILING, profile))
+        why = f"confidence {confidence:.2f}, {chances[k - 1]:.2f} with {k} tools"
+        width = Width(k, "moderate", why)
     if is_retry:
         k = max(width.k + 1, worth(chances, CEILING, profile))
         width = Width(min(CEILING, k), "multi_step", "the last call failed")
     elif clauses > 1:
-        ceiling = CEILING if clauses == _TWO else LONG_CEILING
+        ceiling = CEILING if clauses == 2 else LONG_CEILING
         k = max(min(clauses, _MODERATE_CEILING), worth(chances, ceiling, profile))
         width = Width(k, "multi_step", f"{clauses} requests in one")
     if not is_side_effect or confidence >= profile.side_effect_sure:
@@ -164,15 +164,6 @@ def of_nothing(width: Width) -> Width:
     if width.band == "side_effect":
         return width._replace(k=CEILING)
     return Width(CEILING, "nothing_fits", "no tool seems to fit; these are the nearest")
-
-
-def _single(chances: Sequence[float], profile: RoutingProfile) -> Width:
-    confidence = chances[0]
-    if confidence >= profile.crisp:
-        return Width(1, "crisp", f"one intent, confidence {confidence:.2f}")
-    floor = 2 if confidence >= profile.unsure else _MODERATE_CEILING
-    k = max(floor, worth(chances, _MODERATE_CEILING, profile))
-    return Width(k, "moderate", f"confidence {confidence:.2f}, {chances[k - 1]:.2f} with {k} tools")
 
 
 def worth(chances: Sequence[float], ceiling: int, profile: RoutingProfile) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import compress
 from random import Random
 from typing import Any
 
@@ -18,19 +19,20 @@ from orchestrator.sandbox.served_schemas import JsonObject, Schema
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
 _LIMITS = ("limit", "max_results", "page_size", "max_items", "count", "top")
-_ORDERS = ("page", "cursor", "sort", "order", "sort_by", "order_by")
 _TEXTS = ("query", "q", "search", "keyword", "keywords", "text")
-_SPAN = ("start_date", "end_date")
-Ranks = Mapping[str, Sequence[Any]]
 
 
 def is_filter(name: str) -> bool:
     """Return True for arguments that narrow a list without changing its items."""
-    return name in (*_LIMITS, *_ORDERS) or name.startswith(("max_", "min_"))
+    orders = ("page", "cursor", "sort", "order", "sort_by", "order_by")
+    return name in (*_LIMITS, *orders) or name.startswith(("max_", "min_"))
 
 
 def keep(
-    items: Sequence[JsonObject], arguments: Mapping[str, Any], *, ranks: Ranks
+    items: Sequence[JsonObject],
+    arguments: Mapping[str, Any],
+    *,
+    ranks: Mapping[str, Sequence[Any]],
 ) -> list[JsonObject]:
     """Return the items within every bound, in their order, at most as many as requested.
 
@@ -39,10 +41,25 @@ def keep(
         arguments: the arguments of the request: max_price is an upper bound, min_stars a lower one.
         ranks: for each property that is an enum, its values from lowest to highest.
     """
-    bounds = {name: value for name, value in arguments.items() if name not in _LIMITS}
-    kept = [item for item in items if _is_within(item, bounds, ranks)]
+    kept = list(items)
+    for name, bound in arguments.items():
+        side, _, of = name.partition("_")
+        limit = _rank(bound, ranks.get(of, ()))
+        if name in _LIMITS or side not in ("max", "min") or limit is None:
+            continue
+        sign = 1 if side == "max" else -1
+        levels = [_level(item, of, ranks) for item in kept]
+        within = [level is None or sign * level <= sign * limit for level in levels]
+        kept = list(compress(kept, within))
     limits = [arguments[name] for name in _LIMITS if isinstance(arguments.get(name), int)]
     return kept[: min(limits)] if limits else kept
+
+
+def _level(item: JsonObject, name: str, ranks: Mapping[str, Sequence[Any]]) -> Decimal | None:
+    if name in item and not isinstance(item[name], Mapping):
+        return _rank(item[name], ranks.get(name, ()))
+    found = find_money(item) if name in ("price", "amount", "total", "cost", "budget") else None
+    return found.amount if found else None
 
 
 def match(
@@ -55,37 +72,35 @@ def match(
         arguments: the arguments of the request.
         is_span: start_date and end_date delimit a span instead of naming exact days.
     """
-    equals = {k: v for k, v in arguments.items() if not (is_span and k in _SPAN)}
-    kept = [item for item in items if _is_asked_for(item, equals)]
-    return [item for item in kept if _is_between(item, arguments)] if is_span else kept
+    span = ("start_date", "end_date") if is_span else ()
+    first, last = (arguments.get(name) for name in ("start_date", "end_date"))
 
+    def fits(item: JsonObject) -> bool:
+        for argument, wanted in arguments.items():
+            if argument in span:
+                continue
+            if argument in _TEXTS and isinstance(wanted, str):
+                words = _words(" ".join(str(value) for value in item.values()))
+                if words.isdisjoint(_words(wanted)):
+                    return False
+                continue
+            # The property has the argument's name, or is the status of a report_status.
+            of = (name for name in item if argument.endswith(f"_{name}"))
+            name = argument if argument in item else next(of, None)
+            if name is None:
+                continue
+            value = item[name]
+            if isinstance(value, str) and isinstance(wanted, str):
+                value, wanted = value.casefold(), wanted.casefold()
+            if value != wanted:
+                return False
+        starts = str(item.get("start_date", ""))
+        ends = str(item.get("end_date", starts))
+        # ISO dates compare as text.
+        is_before = last is None or starts <= str(last)
+        return not is_span or (is_before and (first is None or ends >= str(first)))
 
-def _is_between(item: JsonObject, arguments: Mapping[str, Any]) -> bool:
-    first, last = (arguments.get(name) for name in _SPAN)
-    starts = str(item.get("start_date", ""))
-    ends = str(item.get("end_date", starts))
-    # ISO dates compare as text.
-    return (first is None or ends >= str(first)) and (last is None or starts <= str(last))
-
-
-def _is_within(item: JsonObject, arguments: Mapping[str, Any], ranks: Ranks) -> bool:
-    for name, bound in arguments.items():
-        side, _, of = name.partition("_")
-        if side not in ("max", "min") or not of:
-            continue
-        level, limit = _level(item, of, ranks), _rank(bound, ranks.get(of, ()))
-        if level is None or limit is None:
-            continue
-        if (level > limit) if side == "max" else (level < limit):
-            return False
-    return True
-
-
-def _level(item: JsonObject, name: str, ranks: Ranks) -> Decimal | None:
-    if name in item and not isinstance(item[name], Mapping):
-        return _rank(item[name], ranks.get(name, ()))
-    found = find_money(item) if name in ("price", "amount", "total", "cost", "budget") else None
-    return found.amount if found else None
+    return [item for item in items if fits(item)]
 
 
 def _rank(value: Any, order: Sequence[Any]) -> Decimal | None:
@@ -96,45 +111,14 @@ def _rank(value: Any, order: Sequence[Any]) -> Decimal | None:
     return None
 
 
-def _is_asked_for(item: JsonObject, arguments: Mapping[str, Any]) -> bool:
-    for name, wanted in arguments.items():
-        if name in _TEXTS and isinstance(wanted, str):
-            if not _holds_word(item, wanted):
-                return False
-            continue
-        property_name = _property(item, name)
-        if property_name and not _is_same(item[property_name], wanted):
-            return False
-    return True
-
-
-def _holds_word(item: JsonObject, query: str) -> bool:
-    present = _words(" ".join(str(value) for value in item.values()))
-    return not present.isdisjoint(_words(query))
-
-
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", text.casefold()))
-
-
-def _property(item: JsonObject, argument: str) -> str | None:
-    """Return the property of an argument: its own name, or status for report_status."""
-    if argument in item:
-        return argument
-    return next((name for name in item if argument.endswith(f"_{name}")), None)
-
-
-def _is_same(value: Any, wanted: Any) -> bool:
-    if isinstance(value, str) and isinstance(wanted, str):
-        return value.casefold() == wanted.casefold()
-    return bool(value == wanted)
 
 
 FAILURE_PREFIXES = ("reject", "fail", "error")
 """Prefixes of properties that only an answer about a failure has."""
 NEGATIVE_PREFIXES = ("cancel", "refund", "void", *FAILURE_PREFIXES)
 """Prefixes of properties that only an answer about a cancellation or a failure has."""
-_DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 
 
 class AnswerComposer:
@@ -203,48 +187,37 @@ class AnswerComposer:
         rng: Random | None = None,
     ) -> Any:
         """Return a value of a schema: hints where they fit, generated values elsewhere."""
-        wrapper = self._document.wrapper(call.operation)
-        wrappers = frozenset((*wrapper, *self._value_wrapper(schema, wrapper, hints)))
-        chance, day = rng or self.rng(call), _day(hints, call.now)
-        done = flags_of(call.operation.operation_id)
-        scene = Scene(chance, call.now, day, hints, omit, wrappers, done)
-        if self._document.book.is_object(schema):
-            return self.make.object(schema, scene)
-        return self.make.value(schema, scene)
-
-    def _value_wrapper(
-        self, schema: Schema, wrapper: Sequence[str], hints: Mapping[str, Any]
-    ) -> list[str]:
-        """Return the one part that holds the request's values: {"id", "attributes": {...}}."""
         book = self._document.book
+        wrapper = list(self._document.wrapper(call.operation))
         parts = book.properties(schema)
         for step in wrapper:
             parts = book.properties(parts[step]) if step in parts else parts
         given = {*hints} - {"id", "type"}
-        if not given.isdisjoint(parts):
-            return []
-        found = [
-            name
-            for name, part in parts.items()
-            if book.is_object(part) and not given.isdisjoint(book.properties(part))
-        ]
-        return found if len(found) == 1 else []
+        if given.isdisjoint(parts):
+            # One part may hold the request's values: {"id", "attributes": {...}}.
+            objects = {name: part for name, part in parts.items() if book.is_object(part)}
+            holders = [n for n, p in objects.items() if not given.isdisjoint(book.properties(p))]
+            wrapper += holders if len(holders) == 1 else []
+        # The first date in the request, else today.
+        day = call.now
+        texts = (value for value in hints.values() if isinstance(value, str))
+        for found in filter(None, map(re.compile(r"\d{4}-\d{2}-\d{2}").match, texts)):
+            with suppress(ValueError):  # digits in a free text need not be a date
+                day = datetime.fromisoformat(found[0]).replace(tzinfo=UTC)
+                break
+        done = flags_of(call.operation.operation_id)
+        scene = Scene(rng or self.rng(call), call.now, day, hints, omit, frozenset(wrapper), done)
+        return (
+            self.make.object(schema, scene)
+            if book.is_object(schema)
+            else self.make.value(schema, scene)
+        )
 
     def rng(self, call: Call) -> Random:
         """Return a random source seeded by the request without its filters."""
         unfiltered = {k: v for k, v in call.arguments.items() if not is_filter(k)}
         text = json.dumps(unfiltered, sort_keys=True)
         return Random(f"{self._seed}:{call.operation.operation_id}:{text}")
-
-
-def _day(hints: Mapping[str, Any], now: datetime) -> datetime:
-    """Return the first date in the request, else today."""
-    for value in hints.values():
-        found = _DATE.match(value) if isinstance(value, str) else None
-        if found:
-            with suppress(ValueError):  # digits in a free text need not be a date
-                return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
-    return now
 
 
 def flags_of(operation_id: str) -> frozenset[str]:

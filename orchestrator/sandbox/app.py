@@ -65,16 +65,15 @@ class _Visit(NamedTuple):
     body: bytes
 
     def cause(self, arguments: Mapping[str, Any]) -> Cause:
-        """Return the origin of the request, from its headers and its client reference."""
         headers = self.request.headers
         reference = arguments.get("client_reference")
         named = str(self.operation.raw.get("x-orchet-idempotency-key", "")).lower()
         sent = [*headers.items(), *arguments.items()]
-        keys = [
+        keys = (
             v for n, v in sent if v and isinstance(v, str) and (is_key(n) or n.lower() == named)
-        ]
+        )
         return Cause(
-            idempotency_key=next(iter(keys), None),
+            idempotency_key=next(keys, None),
             request_id=headers.get("x-request-id") or None,
             client_reference=reference if isinstance(reference, str) else None,
         )
@@ -97,7 +96,7 @@ class Service:
         self._validator = RequestValidator(document)
         self._ledger = ledger
         self._faults = faults
-        self._clock = clock
+        self._now = clock
         self._first_ids: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,14 +104,25 @@ class Service:
         request = Request(scope, receive)
         body = await request.body()
         path = sent_path(scope)
-        found = self._called_operation(request, path, body)
-        if found is None:
-            await self._not_found(request.method, path).to_response()(scope, receive, send)
+        found = self._document.candidates(request.method, path, dict(request.query_params))
+        if not found:
+            allow = ", ".join(sorted(set(self._document.methods(path))))
+            refused = RequestRefused(404, f"{self._document.name} has no path {path}.")
+            if allow:
+                detail = f"{path} takes {allow}, not {request.method}."
+                refused = RequestRefused(405, detail, headers={"Allow": allow})
+            await refused.to_response()(scope, receive, send)
             return
-        visit = _Visit(found, request, path, body)
+        called = found[0]
+        for operation in found if len(found) > 1 else ():
+            with suppress(RequestRefused):
+                self._validator.arguments(operation, request, path, body)
+                called = operation
+                break
+        visit = _Visit(called, request, path, body)
         fault = self._faults.draw(
-            found.operation_id,
-            role=self._document.role(found),
+            called.operation_id,
+            role=self._document.role(called),
             request_id=request.headers.get("x-request-id"),
         )
         kind = fault.rule.kind if fault.rule else None
@@ -125,51 +135,34 @@ class Service:
         else:
             await response(scope, receive, send)
 
-    def _called_operation(self, request: Request, path: str, body: bytes) -> ServedOperation | None:
-        """Return the called operation: the first at this path that accepts the request."""
-        query = dict(request.query_params)
-        found = self._document.candidates(request.method, path, query)
-        for operation in found if len(found) > 1 else ():
-            with suppress(RequestRefused):
-                self._validator.arguments(operation, request, path, body)
-                return operation
-        return next(iter(found), None)
-
-    def _not_found(self, method: str, path: str) -> RequestRefused:
-        methods = self._document.methods(path)
-        if not methods:
-            return RequestRefused(404, f"{self._document.name} has no path {path}.")
-        allow = ", ".join(sorted(set(methods)))
-        return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
-
     async def _handle(self, visit: _Visit, fault: InjectedFault) -> Response | None:
         """Return the response, or None if the connection must be closed without one."""
         if fault.delay_s:
             await asyncio.sleep(fault.delay_s)
-        fault = _possible(fault, visit.operation)
-        refusal = _refusal_before(visit.operation, fault)
+        rule, status = fault.rule, visit.operation.success_status
+        if rule and rule.kind.startswith("breach") and status in BODILESS:
+            # A broken body where the document declares none could only lie: no caller can notice
+            # it and no document can prevent it.
+            fault, rule = replace(fault, rule=None), None
+        if rule is None:
+            return self._perform(visit, fault)
+        refusal = _refusal_before(visit.operation, rule, is_repeat=fault.is_repeat)
         if refusal:
             return self._refuse(visit, refusal, fault)
-        rule = fault.rule
-        if rule and rule.kind in ("drop_before", "gateway", "breach_before"):
-            status = visit.operation.success_status
-            if rule.kind == "drop_before":
-                self._record(visit, None, fault)
-                return None
-            if rule.kind == "gateway":
-                self._record(visit, rule.status, fault)
-                return gateway_page(rule.status)
-            if rule.breach in ("html", "error"):
-                self._record(visit, status, fault)
-                return broken_success(rule.breach, status)
-            return self._perform(visit, fault, is_kept=False)
-        response = self._perform(visit, fault)
-        if rule and rule.kind == "duplicate":
+        if rule.kind == "drop_before":
+            self._record(visit, None, fault)
+            return None
+        if rule.kind == "gateway":
+            self._record(visit, rule.status, fault)
+            return gateway_page(rule.status)
+        if rule.kind == "breach_before" and rule.breach in ("html", "error"):
+            self._record(visit, status, fault)
+            return broken_success(rule.breach, status)
+        response = self._perform(visit, fault, is_kept=rule.kind != "breach_before")
+        if rule.kind == "duplicate":
             self._perform(visit, fault)
-        if rule and rule.kind == "late_duplicate":
-            delay_s = rule.delay_s
-            loop = asyncio.get_running_loop()
-            loop.call_later(delay_s, self._perform, visit, fault)
+        if rule.kind == "late_duplicate":
+            asyncio.get_running_loop().call_later(rule.delay_s, self._perform, visit, fault)
         return response
 
     def _perform(
@@ -209,18 +202,22 @@ class Service:
         operation, request = visit.operation, visit.request
         _check_credentials(self._document, operation, request)
         arguments = self._validator.arguments(operation, request, visit.path, visit.body)
-        cause = visit.cause(arguments)
-        call = Call(operation, arguments, cause, self._clock(), fault.surcharge)
+        call = Call(operation, arguments, visit.cause(arguments), self._now(), fault.surcharge)
         if fault.rule is not None and fault.rule.kind == "moved_version":
             with self._ledger.database.transaction():
                 self._provider.move_version(call)
+
+        def record(answer: ProviderAnswer) -> None:
+            seen = _status_seen(fault.rule, answer.status)
+            self._record(visit, seen, fault, call=call, replayed=answer.replayed)
+
         try:
             with self._ledger.database.transaction(is_kept=is_kept):
                 answer = self._provider.answer(call)
                 if is_kept:
-                    self._record_answer(visit, fault, call, answer)
+                    record(answer)
             if not is_kept:
-                self._record_answer(visit, fault, call, answer)
+                record(answer)
         except UnsupportedSchema as exc:
             raise RequestRefused(501, f"{operation.operation_id}: {exc}") from exc
         except RecursionError as exc:
@@ -228,15 +225,9 @@ class Service:
             raise RequestRefused(501, reason) from exc
         return answer
 
-    def _record_answer(
-        self, visit: _Visit, fault: InjectedFault, call: Call, answer: ProviderAnswer
-    ) -> None:
-        seen = _status_seen(fault.rule, answer.status)
-        self._record(visit, seen, fault, call=call, replayed=answer.replayed)
-
     def _refuse(self, visit: _Visit, problem: RequestRefused, fault: InjectedFault) -> Response:
         self._record(visit, problem.status, fault)
-        return refusal_response(self._document, visit.operation, problem, now=self._clock())
+        return refusal_response(self._document, visit.operation, problem, now=self._now())
 
     def _record(
         self,
@@ -249,7 +240,7 @@ class Service:
     ) -> None:
         """Record that a request arrived; status is None when no answer is sent."""
         self._ledger.record_request(
-            at=timestamp(self._clock()),
+            at=timestamp(self._now()),
             provider=self._document.name,
             operation=visit.operation.operation_id,
             cause=call.cause if call else visit.cause({}),
@@ -264,22 +255,10 @@ class Service:
         _log.info("%s: %s%s%s", visit.operation.operation_id, answered, planned, again)
 
 
-def _possible(fault: InjectedFault, operation: ServedOperation) -> InjectedFault:
-    """Return a fault without a broken body, where the answer that a document declares has none.
-
-    Such an answer could only lie, which no caller can notice and no document can prevent.
-    """
-    rule = fault.rule
-    if rule is None or not rule.kind.startswith("breach"):
-        return fault
-    return replace(fault, rule=None) if operation.success_status in BODILESS else fault
-
-
-def _refusal_before(operation: ServedOperation, fault: InjectedFault) -> RequestRefused | None:
-    rule = fault.rule
-    if rule is None:
-        return None
-    if rule.kind == "status_before" or fault.is_repeat:
+def _refusal_before(
+    operation: ServedOperation, rule: FaultRule, *, is_repeat: bool
+) -> RequestRefused | None:
+    if rule.kind == "status_before" or is_repeat:
         return _failed(rule)
     if rule.kind == "refuse_cancel":
         return RequestRefused(409, f"{operation.operation_id}: it can no longer be cancelled.")
@@ -310,36 +289,33 @@ def _check_credentials(document: Document, operation: ServedOperation, request: 
         RequestRefused: 401; a credential is missing.
     """
     alternatives = operation.raw.get("security", document.raw.get("security")) or []
-    if not alternatives or any(not alternative for alternative in alternatives):
-        return
     schemes = document.raw.get("components", {}).get("securitySchemes", {})
-    for alternative in alternatives:
-        if all(_credential(schemes.get(name, {}), request) for name in alternative):
-            return
-    wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
-    raise RequestRefused(
-        401,
-        f"{operation.operation_id} needs the credential {wanted}; it is missing.",
-        headers={"WWW-Authenticate": "Bearer"},
-    )
+
+    def is_given(name: str) -> bool:
+        scheme = schemes.get(name, {})
+        if scheme.get("type") == "apiKey":
+            places = {"query": request.query_params, "cookie": request.cookies}
+            values = places.get(str(scheme.get("in")), request.headers)
+            return bool(values.get(str(scheme.get("name"))))
+        kind, _, value = request.headers.get("authorization", "").partition(" ")
+        # OAuth 2 and OpenID Connect end in a bearer token.
+        wanted = str(scheme.get("scheme", "bearer")).lower()
+        return kind.lower() == wanted and bool(value.strip())
+
+    if alternatives and not any(all(map(is_given, needed)) for needed in alternatives):
+        wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
+        raise RequestRefused(
+            401,
+            f"{operation.operation_id} needs the credential {wanted}; it is missing.",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
 
 
-def _credential(scheme: Mapping[str, Any], request: Request) -> str | None:
-    if scheme.get("type") == "apiKey":
-        places = {"query": request.query_params, "cookie": request.cookies}
-        return places.get(str(scheme.get("in")), request.headers).get(str(scheme.get("name")))
-    kind, _, value = request.headers.get("authorization", "").partition(" ")
-    # OAuth 2 and OpenID Connect end in a bearer token.
-    wanted = str(scheme.get("scheme", "bearer")).lower()
-    return value.strip() if kind.lower() == wanted else None
-
-
-ACTIONS = ("create", "list", "read", "change", "delete")
-
-
-def utc_now() -> datetime:
-    """Return the wall clock's time in UTC."""
-    return datetime.now(UTC)
+_ACTIONS = {
+    OperationKind.CREATE: "create",
+    OperationKind.CANCEL: "delete",
+    OperationKind.UPDATE: "change",
+}
 
 
 def create_app(
@@ -347,7 +323,7 @@ def create_app(
     *,
     ledger: EffectLedger,
     faults: FaultPlan | None = None,
-    clock: Callable[[], datetime] = utc_now,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     seed: int = 0,
     playbook: Playbook = STANDARD,
     is_stocked: bool = False,
@@ -368,23 +344,33 @@ def create_app(
         DocumentError: none of the documents has paths, or two claim the same prefix.
     """
     plan = faults or FaultPlan()
-    if documents and not any(map(_has_paths, documents.values())):
+    if documents and not any(
+        isinstance(one, Document) or isinstance(one.get("paths"), Mapping)
+        for one in documents.values()
+    ):
         named = ", ".join(map(repr, documents))
         raise DocumentError(f"there are no paths in {named}, so there is nothing to serve")
-    mounted = _mounted(
-        [
-            one if isinstance(one, Document) else read_document(n, one)
-            for n, one in documents.items()
-        ]
-    )
-    memories = [memory_of(document, prefix) for prefix, document in mounted.items()]
-    routes: list[BaseRoute] = [Mount("/_sandbox", routes=control_routes(ledger, plan, memories))]
-    for prefix, document in mounted.items():
+    owners: dict[str, Document] = {}
+    for name, one in documents.items():
+        document = one if isinstance(one, Document) else read_document(name, one)
+        wanted = (document.prefix, f"/{document.name}")
+        free = (path for path in wanted if path not in owners and path != "/_sandbox")
+        prefix = next(free, None)
+        if prefix is None:
+            raise DocumentError(
+                f"the paths {' and '.join(wanted)} are both taken; rename {document.name}"
+            )
+        owners[prefix] = document
+    # The longest prefixes come first, as one may begin like another.
+    mounted = sorted(owners.items(), key=lambda owner: -len(owner[0]))
+    memories = tuple(memory_of(document, prefix) for prefix, document in mounted)
+    routes: list[BaseRoute] = [Mount("/_sandbox", routes=_control_routes(ledger, plan, memories))]
+    for prefix, document in mounted:
         provider = Provider(document, ledger, playbook=playbook, seed=seed, is_stocked=is_stocked)
         service = Service(document, provider, ledger=ledger, faults=plan, clock=clock)
-        routes.append(Mount(prefix, app=service))
+        routes.append(Mount(prefix, service))
     app = Starlette(routes=routes)
-    app.state.memories = tuple(memories)
+    app.state.memories = memories
     return app
 
 
@@ -394,77 +380,36 @@ def memories_of(app: Starlette) -> tuple[DocumentMemory, ...]:
     return found
 
 
-def _has_paths(document: Mapping[str, Any] | Document) -> bool:
-    return isinstance(document, Document) or isinstance(document.get("paths"), Mapping)
-
-
-def _mounted(documents: list[Document]) -> dict[str, Document]:
-    """Return each document by its prefix, or by its own name if the prefix is taken.
-
-    The longest prefixes come first, as one may begin like another.
-    """
-    owners: dict[str, Document] = {}
-    for document in documents:
-        wanted = (document.prefix, f"/{document.name}")
-        free = (path for path in wanted if path not in owners and path != "/_sandbox")
-        prefix = next(free, None)
-        if prefix is None:
-            raise DocumentError(
-                f"the paths {' and '.join(wanted)} are both taken; rename {document.name}"
-            )
-        owners[prefix] = document
-    return dict(sorted(owners.items(), key=lambda owner: -len(owner[0])))
-
-
-def control_routes(
-    ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory] = ()
+def _control_routes(
+    ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory]
 ) -> list[Route]:
     """Return the control routes; those that read the ledger take ?mission=ID."""
-    control = _Control(ledger, faults, memories)
-    return [
-        Route("/documents", control.documents),
-        Route("/health", control.health),
-        Route("/ledger", control.ledger),
-        Route("/live", control.live),
-        Route("/duplicates", control.duplicates),
-        Route("/faults", control.faults),
-        Route("/faults", control.set_faults, methods=["PUT", "POST"]),
-        Route("/faults", control.clear_faults, methods=["DELETE"]),
-    ]
 
+    def mission(request: Request) -> str | None:
+        return request.query_params.get("mission") or None
 
-class _Control:
-    def __init__(
-        self, ledger: EffectLedger, faults: FaultPlan, memories: Sequence[DocumentMemory]
-    ) -> None:
-        self._ledger = ledger
-        self._faults = faults
-        self._memories = memories
+    async def documents(request: Request) -> JSONResponse:
+        return JSONResponse({"documents": [memory.to_json() for memory in memories]})
 
-    async def documents(self, request: Request) -> JSONResponse:
-        return JSONResponse({"documents": [memory.to_json() for memory in self._memories]})
-
-    async def health(self, request: Request) -> JSONResponse:
+    async def health(request: Request) -> JSONResponse:
         return JSONResponse({"healthy": True})
 
-    async def ledger(self, request: Request) -> JSONResponse:
-        mission_id = _mission(request)
-        effects = [effect.to_json() for effect in self._ledger.effects(mission_id)]
-        requests = [record.to_json() for record in self._ledger.requests(mission_id)]
+    async def everything(request: Request) -> JSONResponse:
+        effects = [effect.to_json() for effect in ledger.effects(mission(request))]
+        requests = [record.to_json() for record in ledger.requests(mission(request))]
         return JSONResponse({"effects": effects, "requests": requests})
 
-    async def live(self, request: Request) -> JSONResponse:
-        live = [effect.to_json() for effect in self._ledger.live(_mission(request))]
-        return JSONResponse({"live": live})
+    async def live(request: Request) -> JSONResponse:
+        return JSONResponse({"live": [one.to_json() for one in ledger.live(mission(request))]})
 
-    async def duplicates(self, request: Request) -> JSONResponse:
-        found = [twice.to_json() for twice in self._ledger.duplicates(_mission(request))]
+    async def duplicates(request: Request) -> JSONResponse:
+        found = [twice.to_json() for twice in ledger.duplicates(mission(request))]
         return JSONResponse({"duplicates": found})
 
-    async def faults(self, request: Request) -> JSONResponse:
-        return JSONResponse(self._faults.to_json(request.query_params.get("request_prefix", "")))
+    async def planned(request: Request) -> JSONResponse:
+        return JSONResponse(faults.to_json(request.query_params.get("request_prefix", "")))
 
-    async def set_faults(self, request: Request) -> Response:
+    async def set_faults(request: Request) -> Response:
         try:
             sent = await request.json()
         except ValueError:
@@ -473,31 +418,35 @@ class _Control:
         try:
             rules = RULES.validate_python(plan.get("rules", []))
             seed = None if plan.get("seed") is None else int(plan["seed"])
-        except (ValidationError, ValueError, TypeError) as exc:
-            return _bad_rules(exc).to_response()
+        except ValidationError as exc:
+            violations = [
+                Violation(".".join(str(part) for part in line["loc"]) or "body", line["msg"])
+                for line in exc.errors()
+            ]
+            why = "These are no fault rules."
+            return RequestRefused(422, why, violations=violations).to_response()
+        except (ValueError, TypeError) as exc:
+            return RequestRefused(422, f"These are no fault rules: {exc}").to_response()
         if request.method == "POST":
-            self._faults.add(rules)
+            faults.add(rules)
         else:
-            self._faults.replace(rules, seed=seed)
-        return JSONResponse(self._faults.to_json())
+            faults.replace(rules, seed=seed)
+        return JSONResponse(faults.to_json())
 
-    async def clear_faults(self, request: Request) -> JSONResponse:
-        self._faults.clear()
-        return JSONResponse(self._faults.to_json())
+    async def clear_faults(request: Request) -> JSONResponse:
+        faults.clear()
+        return JSONResponse(faults.to_json())
 
-
-def _mission(request: Request) -> str | None:
-    return request.query_params.get("mission") or None
-
-
-def _bad_rules(error: Exception) -> RequestRefused:
-    if not isinstance(error, ValidationError):
-        return RequestRefused(422, f"These are no fault rules: {error}")
-    violations = [
-        Violation(".".join(str(part) for part in line["loc"]) or "body", line["msg"])
-        for line in error.errors()
+    return [
+        Route("/documents", documents),
+        Route("/health", health),
+        Route("/ledger", everything),
+        Route("/live", live),
+        Route("/duplicates", duplicates),
+        Route("/faults", planned),
+        Route("/faults", set_faults, methods=["PUT", "POST"]),
+        Route("/faults", clear_faults, methods=["DELETE"]),
     ]
-    return RequestRefused(422, "These are no fault rules.", violations=violations)
 
 
 @dataclass(frozen=True)
@@ -543,14 +492,19 @@ def memory_of(document: Document, path: str) -> DocumentMemory:
     others: list[str] = []
     for operation in document.operations:
         place = document.kind_place(operation)
-        action = action_of(operation)
+        action = _ACTIONS.get(operation.kind)
+        if action is None and operation.list_name is not None:
+            action = "list"
+        elif action is None and operation.place and operation.place.position is Position.ONE:
+            action = "read"
         if place is None or action is None:
             others.append(operation.operation_id)
             continue
         labels[place.things] = place.label
         found[place.things].setdefault(action, []).append(operation.operation_id)
+    order = ("create", "list", "read", "change", "delete")
     kinds = [
-        KindMemory(labels[things], things, {a: actions[a] for a in ACTIONS if a in actions})
+        KindMemory(labels[things], things, {a: actions[a] for a in order if a in actions})
         for things, actions in found.items()
     ]
     return DocumentMemory(
@@ -562,16 +516,3 @@ def memory_of(document: Document, path: str) -> DocumentMemory:
         document.skipped,
         {(o.method.upper(), o.path): o.operation_id for o in document.operations},
     )
-
-
-def action_of(operation: ServedOperation) -> str | None:
-    """Return the action of an operation on the resources of its path; None without one."""
-    match operation.kind:
-        case OperationKind.CREATE:
-            return "create"
-        case OperationKind.CANCEL:
-            return "delete"
-        case OperationKind.UPDATE:
-            return "change"
-    is_one = operation.place is not None and operation.place.position is Position.ONE
-    return "list" if operation.list_name is not None else "read" if is_one else None

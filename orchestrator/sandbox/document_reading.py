@@ -53,19 +53,24 @@ def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
     """
     found: dict[str, JsonObject] = {}
     left_out: list[str] = []
-    for file, is_named in _files(paths):
-        try:
-            document = _read(file, is_named=is_named)
-        except DocumentError as fault:
-            if is_named:
-                raise
-            left_out.append(str(fault))
-            continue
-        if document is None:
-            continue
-        if file.stem in found:
-            raise DocumentError(f"two documents are named {file.stem!r}; rename {file}")
-        found[file.stem] = document
+    for path in map(Path, paths):
+        if not (path.is_dir() or path.is_file()):
+            raise DocumentError(f"there is no file or folder {path}")
+        is_named = not path.is_dir()
+        for file in [path] if is_named else sorted(path.iterdir()):
+            if not is_named and file.suffix not in SUFFIXES:
+                continue
+            try:
+                document = _read(file, is_named=is_named)
+            except DocumentError as fault:
+                if is_named:
+                    raise
+                left_out.append(str(fault))
+                continue
+            if document is not None and file.stem in found:
+                raise DocumentError(f"two documents are named {file.stem!r}; rename {file}")
+            if document is not None:
+                found[file.stem] = document
     if not found:
         why = "".join(f"; {reason}" for reason in left_out)
         raise DocumentError(
@@ -92,18 +97,6 @@ def _read(file: Path, *, is_named: bool) -> JsonObject | None:
     return document
 
 
-def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
-    """Yield each file, and True if it was given by name."""
-    for path in map(Path, paths):
-        if path.is_dir():
-            files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
-            yield from ((file, False) for file in files)
-        elif path.is_file():
-            yield path, True
-        else:
-            raise DocumentError(f"there is no file or folder {path}")
-
-
 def _parse(file: Path) -> Any:
     try:
         text = file.read_text(encoding="utf-8")
@@ -117,13 +110,10 @@ def _parse(file: Path) -> Any:
     except UnicodeDecodeError as exc:
         raise DocumentError(f"{file} is not text in UTF-8") from exc
     except yaml.YAMLError as exc:
-        raise DocumentError(f"{file} does not parse: {_yaml_reason(exc)}") from exc
-
-
-def _yaml_reason(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return " ".join(str(error).split())
+        reason = " ".join(str(exc).split())
+        if isinstance(exc, yaml.MarkedYAMLError) and exc.problem_mark:
+            reason = f"line {exc.problem_mark.line + 1}: {exc.problem}"
+        raise DocumentError(f"{file} does not parse: {reason}") from exc
 
 
 def redirected(
@@ -142,79 +132,62 @@ def redirected(
         base_url: the address of the sandbox, e.g. "http://127.0.0.1:8700".
         variables: defaults of the server variables in it, e.g. {"port": "8700"}.
     """
-    prefixes = _prefixes(documents)
-    declared = {name: {"default": value} for name, value in (variables or {}).items()}
-    return {
-        name: _redirected(
-            raw,
-            {
-                "url": f"{base_url.rstrip('/')}{prefixes[name]}",
-                **({"variables": declared} if declared else {}),
-            },
-        )
-        for name, raw in documents.items()
-    }
-
-
-def _prefixes(names: Iterable[str]) -> dict[str, str]:
     prefixes: dict[str, str] = {}
-    for name in names:
+    for name in documents:
         readable = _UNSAFE.sub("-", name).strip("-.") or "document"
-        taken = set(prefixes.values())
-        numbers = ("", *(f"-{number}" for number in range(2, len(taken) + 3)))
-        prefixes[name] = next(p for n in numbers if (p := f"/{readable}{n}") not in taken)
-    return prefixes
-
-
-def _redirected(raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject:
-    paths = raw.get("paths")
-    book = SchemaBook(raw)
-    turned: JsonObject = {**raw, "servers": [server]}
-    if isinstance(paths, Mapping):
-        turned["paths"] = {path: _path(book, item) for path, item in paths.items()}
-    if isinstance(components := raw.get("components"), Mapping):
-        turned["components"] = _without_token_endpoints(components)
+        prefix = f"/{readable}"
+        number = 2
+        while prefix in prefixes.values():
+            prefix, number = f"/{readable}-{number}", number + 1
+        prefixes[name] = prefix
+    declared = {name: {"default": value} for name, value in (variables or {}).items()}
+    turned: dict[str, JsonObject] = {}
+    for name, raw in documents.items():
+        url = f"{base_url.rstrip('/')}{prefixes[name]}"
+        server = {"url": url, **({"variables": declared} if declared else {})}
+        turned[name] = _redirected(raw, server)
     return turned
 
 
-def _without_token_endpoints(components: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Remove the OAuth flows that would request a token, as the sandbox accepts any token."""
-    schemes = components.get("securitySchemes")
-    if not isinstance(schemes, Mapping):
-        return components
-    kept = {
-        name: {**scheme, "flows": {}}
-        if isinstance(scheme, Mapping) and scheme.get("type") == "oauth2"
-        else scheme
-        for name, scheme in schemes.items()
-    }
-    return {**components, "securitySchemes": kept}
+def _redirected(raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject:
+    book = SchemaBook(raw)
 
+    def without_servers(part: Any) -> Any:
+        if not isinstance(part, Mapping):
+            return part
+        # An unresolvable reference cannot be called; `read_document` reports it.
+        with suppress(LookupError):
+            part = {**book.follow(part), **_without(part, "$ref")}
+        return _without(part, "servers")
 
-def _path(book: SchemaBook, item: Any) -> Any:
-    if not isinstance(item, Mapping):
-        return item
-    plain = _without_servers(book, item)
-    return {name: _without_servers(book, part) for name, part in plain.items()}
-
-
-def _without_servers(book: SchemaBook, part: Any) -> Any:
-    """Remove the servers of a path or an operation, inlining a reference to one."""
-    if not isinstance(part, Mapping):
-        return part
-    # An unresolvable reference cannot be called; `read_document` reports it.
-    with suppress(LookupError):
-        part = {**book.follow(part), **{k: v for k, v in part.items() if k != "$ref"}}
-    return {key: value for key, value in part.items() if key != "servers"}
+    turned: JsonObject = {**raw, "servers": [server]}
+    if isinstance(paths := raw.get("paths"), Mapping):
+        bare = {path: without_servers(item) for path, item in paths.items()}
+        turned["paths"] = {
+            path: {name: without_servers(part) for name, part in item.items()}
+            if isinstance(item, Mapping)
+            else item
+            for path, item in bare.items()
+        }
+    components = raw.get("components")
+    schemes = components.get("securitySchemes") if isinstance(components, Mapping) else None
+    if isinstance(components, Mapping) and isinstance(schemes, Mapping):
+        # Without the OAuth flows that would request a token, as the sandbox accepts any token.
+        kept = {
+            name: {**scheme, "flows": {}}
+            if isinstance(scheme, Mapping) and scheme.get("type") == "oauth2"
+            else scheme
+            for name, scheme in schemes.items()
+        }
+        turned["components"] = {**components, "securitySchemes": kept}
+    return turned
 
 
 Steps = tuple[str, ...]
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _LOCATIONS = ("path", "query", "header", "cookie")
 _LINKS = ("x-orchet-cancels", "x-orchet-cancel-for", "x-orchet-compensation-probe")
-_NO_PATHS = "it has none, so there is nothing to serve"
-_ADD_PATHS = "add them, or leave the document out"
 _REMOVE = "fix it there, or remove the operation by an overlay"
 _LITERAL = frozenset({"example", "examples", "enum", "const", "default"})
 """Keywords whose values are data: a `$ref` in them is no reference."""
@@ -224,14 +197,20 @@ _NAMED = frozenset(
 """Keywords whose member names come from the document, so that none of them is a keyword."""
 _UNUSED = frozenset({"callbacks", "links"})
 """Parts that no call to the sandbox uses."""
-_LISTS = ("allOf", "oneOf", "anyOf", "parameters", "enum")
-_OBJECTS = ("properties", "content", "headers", "patternProperties")
-_NUMBERS = ("minimum", "maximum", "multipleOf")
-_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_KNOWN = {*oas30_format_checker.checkers, *oas31_format_checker.checkers}
-_MADE = {"uri", "url", "uri-reference", "hostname", "duration"}
-"""Formats that no checker knows, but for which values are generated."""
-_FORMATS = frozenset(_KNOWN | _MADE)
+_SHAPES: Mapping[str, tuple[str, Any]] = {
+    **dict.fromkeys(("allOf", "oneOf", "anyOf", "parameters", "enum"), ("list", list)),
+    **dict.fromkeys(("properties", "content", "headers", "patternProperties"), ("object", Mapping)),
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), ("number", int | float)),
+    **dict.fromkeys(("minLength", "minItems", "minProperties"), ("number", int | float)),
+    **dict.fromkeys(("maxLength", "maxItems", "maxProperties"), ("number", int | float)),
+    "pattern": ("text", str),
+}
+"""The shape of a keyword's value."""
+# For the last ones no checker exists, but values are generated.
+_FORMATS = frozenset(
+    {*oas30_format_checker.checkers, *oas31_format_checker.checkers}
+    | {"uri", "url", "uri-reference", "hostname", "duration"}
+)
 _CARRIERS = frozenset({"in", "content", "schema"})
 """Keywords of parameters, bodies and headers, where `required` is a boolean."""
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "schemas", "paths"})
@@ -241,16 +220,20 @@ _MAPS = frozenset({"properties", "patternProperties", "$defs", "schemas", "paths
 def read_document(name: str, raw: Mapping[str, Any]) -> Document:
     """Return a document ready to be served; `skipped` lists the skipped operations with reasons."""
     if not isinstance(raw.get("paths"), Mapping):
-        none = UnservedOperation(name, "/paths", "the document", _NO_PATHS, _ADD_PATHS)
+        reason = "it has none, so there is nothing to serve"
+        remedy = "add them, or leave the document out"
+        none = UnservedOperation(name, "/paths", "the document", reason, remedy)
         return Document(name, {**raw, "paths": {}}, SchemaBook({}), (), (none,))
     tidy = tidied(raw)
     reader = _Reader(name, SchemaBook(tidy), tidy)
-    read = [operation for operation in reader.operations() if reader.is_read(operation)]
-    operations = _linked(read)
+    operations = _linked([one for one in reader.operations() if reader.is_read(one)])
     cancel_tools = {operation.cancels for operation in operations if operation.cancels}
+    paths: dict[str, JsonObject] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method] = operation.raw
     return Document(
         name,
-        {**tidy, "paths": _paths_of(operations)},
+        {**tidy, "paths": paths},
         reader.book,
         tuple(replace(o, is_cancel=o.operation_id in cancel_tools) for o in operations),
         tuple(reader.skipped),
@@ -317,17 +300,14 @@ class _Reader:
         if item is None:
             self._skip(("paths", path), path, "it is no object of operations", _REMOVE)
             return
-        for method in METHODS:
+        for method in _METHODS:
             if method in item:
-                yield _Written(path, method, item, self._overlaid(item[method]))
-
-    def _overlaid(self, raw: Any) -> Any:
-        """Inline an operation that is a reference; keywords next to the `$ref` take precedence."""
-        if not isinstance(raw, Mapping) or "$ref" not in raw:
-            return raw
-        with suppress(LookupError):
-            return {**self.book.follow(raw), **_without(raw, "$ref")}
-        return raw
+                raw = item[method]
+                # Keywords next to the `$ref` of an operation take precedence.
+                with suppress(LookupError):
+                    if isinstance(raw, Mapping) and "$ref" in raw:
+                        raw = {**self.book.follow(raw), **_without(raw, "$ref")}
+                yield _Written(path, method, item, raw)
 
     def _attempted(self, written: _Written, attempt: Callable[[_Written], Any]) -> Any:
         """Return the result of an attempt; None if it fails, and the operation is skipped."""
@@ -354,13 +334,25 @@ class _Reader:
             self._sound.check(raw.get(part, {}), (*written.steps, part))
         # The operation's declaration replaces the path's: the last one of a name wins.
         unique = {(p["in"], p["name"]): p for p in self._parameters(written)}
-        merged = {**_without(raw, "servers"), "parameters": list(unique.values())}
+        # An operation without an id gets a unique name made of method and path.
+        declared = raw.get("operationId")
+        made = f"{written.method}_{_plain(written.path)}"
+        name = declared if isinstance(declared, str) and declared else made
+        if name in self._names:
+            name = next(n for i in range(2, 10**6) if (n := f"{name}_{i}") not in self._names)
+        self._names.add(name)
+        parameters = []
+        for one in unique.values():
+            schema = one.get("schema") or json_schema(self.book, one.get("content") or {}) or {}
+            required = bool(one.get("required", one["in"] == "path"))
+            resolved = self.book.resolve(schema)
+            parameters.append(ServedParameter(one["name"], one["in"], required, resolved))
         return ServedOperation(
-            self._named(written),
+            name,
             written.method,
             written.path,
-            merged,
-            tuple(_parameter(self.book, p) for p in unique.values()),
+            {**_without(raw, "servers"), "parameters": list(unique.values())},
+            tuple(parameters),
             self.book,
             place=place,
         )
@@ -377,16 +369,6 @@ class _Reader:
                         raise Unservable(at, reason, "write name and in, or remove it")
                     continue
                 yield found
-
-    def _named(self, written: _Written) -> str:
-        """Return the operationId, or a unique name made of method and path."""
-        declared = written.raw.get("operationId")
-        made = f"{written.method}_{re.sub(r'[^a-z0-9]+', '_', written.path.lower()).strip('_')}"
-        name = declared if isinstance(declared, str) and declared else made
-        if name in self._names:
-            name = next(n for i in range(2, 10**6) if (n := f"{name}_{i}") not in self._names)
-        self._names.add(name)
-        return name
 
 
 def _linked(operations: list[ServedOperation]) -> list[ServedOperation]:
@@ -418,23 +400,10 @@ def _without(raw: Mapping[str, Any], key: str) -> JsonObject:
     return {name: value for name, value in raw.items() if name != key}
 
 
-def _parameter(book: SchemaBook, raw: Mapping[str, Any]) -> ServedParameter:
-    schema = raw.get("schema") or json_schema(book, raw.get("content") or {}) or {}
-    required = bool(raw.get("required", raw["in"] == "path"))
-    return ServedParameter(raw["name"], raw["in"], required, book.resolve(schema))
-
-
-def _paths_of(operations: list[ServedOperation]) -> JsonObject:
-    paths: dict[str, JsonObject] = {}
-    for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method] = operation.raw
-    return paths
-
-
 class _Part(NamedTuple):
     node: Any
     steps: Steps
-    is_names: bool
+    is_names: bool = False
 
 
 class Soundness:
@@ -451,11 +420,12 @@ class Soundness:
             Unservable: the first failing place, and its remedy.
         """
         passed: set[str] = set()
-        waiting = [_Part(node, steps, is_names=False)]
+        waiting = [_Part(node, steps)]
         while waiting:
             part = waiting.pop()
+            if isinstance(part.node, list):
+                waiting += [_Part(n, (*part.steps, str(i))) for i, n in enumerate(part.node)]
             if not isinstance(part.node, Mapping):
-                waiting += _elements(part)
                 continue
             if not part.is_names:
                 for name, wanted in _misshapen(part.node):
@@ -466,9 +436,12 @@ class Soundness:
                 if isinstance(reference, str) and reference not in self._sound | passed:
                     passed.add(reference)
                     target = self._target(reference, part.steps)
-                    steps_of_target = tuple(reference.removeprefix("#/").split("/"))
-                    waiting.append(_Part(target, steps_of_target, is_names=False))
-            waiting += _members(part)
+                    waiting.append(_Part(target, tuple(reference.removeprefix("#/").split("/"))))
+            for name, value in part.node.items():
+                is_used = name not in _LITERAL | _UNUSED and not name.startswith("x-")
+                if part.is_names or is_used:
+                    is_names = not part.is_names and name in _NAMED and isinstance(value, Mapping)
+                    waiting.append(_Part(value, (*part.steps, name), is_names))
         self._sound |= passed
 
     def _target(self, reference: str, steps: Steps) -> Any:
@@ -482,29 +455,10 @@ class Soundness:
             ) from error
 
 
-def _elements(part: _Part) -> Iterator[_Part]:
-    if isinstance(part.node, list):
-        for index, element in enumerate(part.node):
-            yield _Part(element, (*part.steps, str(index)), is_names=False)
-
-
-def _members(part: _Part) -> Iterator[_Part]:
-    for name, value in part.node.items():
-        if part.is_names:
-            yield _Part(value, (*part.steps, name), is_names=False)
-        elif name not in _LITERAL and name not in _UNUSED and not name.startswith("x-"):
-            is_names = name in _NAMED and isinstance(value, Mapping)
-            yield _Part(value, (*part.steps, name), is_names=is_names)
-
-
 def _misshapen(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield from ((n, "list") for n in _LISTS if n in node and not isinstance(node[n], list))
-    yield from ((n, "object") for n in _OBJECTS if n in node and not isinstance(node[n], Mapping))
-    for name in (*_NUMBERS, *_COUNTS):
-        if name in node and not isinstance(node[name], int | float):
-            yield name, "number"
-    if "pattern" in node and not isinstance(node["pattern"], str):
-        yield "pattern", "text"
+    for name, (wanted, kind) in _SHAPES.items():
+        if name in node and not isinstance(node[name], kind):
+            yield name, wanted
     if isinstance(node.get("items"), list | str):
         yield "items", "schema"
 
@@ -515,55 +469,42 @@ def tidied(document: Mapping[str, Any]) -> dict[str, Any]:
     Neither constrains a value, and both make validators fail. Properties that are references as a
     whole are inlined.
     """
-    found: dict[str, Any] = _Tidier(document).tidied(document)
-    return found
+    taking: set[str] = set()
 
-
-class _Tidier:
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
-        self._taking: set[str] = set()
-
-    def tidied(self, node: Any) -> Any:
+    def tidy(node: Any) -> Any:
         if isinstance(node, list):
-            return [self.tidied(part) for part in node]
+            return [tidy(part) for part in node]
         if not isinstance(node, Mapping):
             return node
-        return {
-            key: self._part(key, value)
-            for key, value in node.items()
-            if not _is_meaningless(key, value, node)
-        }
+        made = {}
+        for key, value in node.items():
+            is_unknown = key == "format" and isinstance(value, str) and value not in _FORMATS
+            is_flag = key == "required" and not isinstance(value, list)
+            if is_unknown or (is_flag and _CARRIERS.isdisjoint(node)):
+                continue
+            if key in _MAPS and isinstance(value, Mapping):
+                made[key] = named(value)
+            else:
+                made[key] = value if key in _LITERAL else tidy(value)
+        return made
 
-    def _part(self, key: str, value: Any) -> Any:
-        if key in _LITERAL:
-            return value
-        if key in _MAPS and isinstance(value, Mapping):
-            return self._named(value)
-        return self.tidied(value)
-
-    def _named(self, members: Mapping[str, Any]) -> dict[str, Any]:
+    def named(members: Mapping[str, Any]) -> dict[str, Any]:
         """Tidy members by name; no member is a string, so a string `$ref` leads to more members."""
         reference = members.get("$ref")
-        own = {name: self.tidied(part) for name, part in members.items()}
+        own = {name: tidy(part) for name, part in members.items()}
         if not isinstance(reference, str):
             return own
         del own["$ref"]
-        if reference in self._taking:
+        if reference in taking:
             return own
-        self._taking.add(reference)
+        taking.add(reference)
         try:
-            return {**self._named(referred(self._document, reference)), **own}
+            return {**named(referred(document, reference)), **own}
         except LookupError:
             # Retained as an unresolvable member: the check reports it where it is used.
             return {"$ref": {"$ref": reference}, **own}
         finally:
-            self._taking.discard(reference)
+            taking.discard(reference)
 
-
-def _is_meaningless(key: str, value: Any, node: Mapping[str, Any]) -> bool:
-    if key == "format":
-        return isinstance(value, str) and value not in _FORMATS
-    if key == "required" and not isinstance(value, list):
-        return _CARRIERS.isdisjoint(node)
-    return False
+    found: dict[str, Any] = tidy(document)
+    return found

@@ -30,7 +30,6 @@ VERSION = "if-match"
 """The input of a cancel that takes the version of its resource, in lower case."""
 ETAG = "$etag"
 """Fact that holds the version of a resource whose answers state it in their ETag header."""
-_NUMBERS = ("integer", "number")
 _DIGITS = {"type": "string", "pattern": "^[1-9][0-9]{3,8}$"}
 
 
@@ -59,9 +58,8 @@ class Document:
         Some documents have several with one method and path, distinguished by a query or a fragment
         in the path.
         """
-        named = query.items()
         found = [o for o in self.matches(path) if o.method == method.lower()]
-        fitting = [o for o in found if o.written_query.items() <= named]
+        fitting = [o for o in found if o.written_query.items() <= query.items()]
         # Only those with the fewest parameters: /orders/search is not an order.
         least = min((len(o.path_names) for o in fitting), default=0)
         nearest = [o for o in fitting if len(o.path_names) == least]
@@ -112,26 +110,21 @@ class Document:
     @cached_property
     def resource_paths(self) -> dict[str, tuple[str, ...]]:
         """For each creating operation, the path to the new id: ("booking", "id")."""
-        # A POST that is not known to create may still turn out to.
-        creates = [
-            o
-            for o in self.operations
-            if o.kind is OperationKind.CREATE
-            or (o.kind is OperationKind.UPDATE and o.method == "post")
-        ]
-        named = {o.operation_id: self._resource_path(o) for o in creates}
-        return {operation_id: path for operation_id, path in named.items() if path}
+        paths = {}
+        for one in self.operations:
+            # A POST that is not known to create may still turn out to.
+            is_update = one.kind is OperationKind.UPDATE and one.method == "post"
+            if one.kind is OperationKind.CREATE or is_update:
+                paths[one.operation_id] = self._resource_path(one)
+        return {operation_id: path for operation_id, path in paths.items() if path}
 
-    def id_schemas(self, operation: ServedOperation) -> tuple[Schema, ...]:
-        """Return the schemas of a new id: the preferred one first, the required one last.
+    @cached_property
+    def id_schemas(self) -> dict[str, tuple[Schema, ...]]:
+        """For each writing operation, the schemas of a new id: preferred first, required last.
 
         Paths often constrain an id more than the answer does, and an id that they refuse is
         useless.
         """
-        return self._id_schemas[operation.operation_id]
-
-    @cached_property
-    def _id_schemas(self) -> dict[str, tuple[Schema, ...]]:
         by_path = {
             o.place.things: parameter.schema
             for o in sorted(self.operations, key=lambda o: o.method == "delete")
@@ -140,21 +133,21 @@ class Document:
             and o.place.position is Position.ONE
             and (parameter.location, parameter.name) == ("path", o.place.parameter)
         }
-        return {o.operation_id: self._ids_of(o, by_path) for o in self.operations if o.is_writing}
-
-    def _ids_of(
-        self, operation: ServedOperation, by_path: Mapping[str, Schema]
-    ) -> tuple[Schema, ...]:
-        named = self.resource_ids.get(operation.operation_id, UNNAMED)
-        own = self.book.properties(self.resource_schema(operation)).get(named) or {"type": "string"}
-        more = by_path.get(operation.place.things) if operation.place is not None else None
-        if not more:
-            return (own,)
-        is_number = self.book.resolve(more).get("type") in _NUMBERS
-        if is_number and self.book.resolve(own).get("type") == "string":
-            # A number and its text have the same URL.
-            return {"allOf": [own, _DIGITS]}, own
-        return {"allOf": [more, own]}, own
+        found: dict[str, tuple[Schema, ...]] = {}
+        for operation in self.operations:
+            if not operation.is_writing:
+                continue
+            named = self.resource_ids.get(operation.operation_id, UNNAMED)
+            properties = self.book.properties(self.resource_schema(operation))
+            own = properties.get(named) or {"type": "string"}
+            more = by_path.get(operation.place.things) if operation.place is not None else None
+            is_number = more and self.book.resolve(more).get("type") in ("integer", "number")
+            if is_number and self.book.resolve(own).get("type") == "string":
+                # A number and its text have the same URL.
+                more = _DIGITS
+            schemas = ({"allOf": [more, own]}, own) if more else (own,)
+            found[operation.operation_id] = schemas
+        return found
 
     def kind_place(self, operation: ServedOperation) -> ThingPlace | None:
         """Return the place of an operation if another operation makes or lists its resources."""
@@ -189,11 +182,8 @@ class Document:
 
     @cached_property
     def _kinds(self) -> frozenset[str]:
-        given = [
-            o.place.things
-            for o in self.operations
-            if o.place and o.place.position is Position.ALL and o.list_name is not None
-        ]
+        at = ((o, o.place) for o in self.operations if o.place and o.list_name is not None)
+        given = [place.things for _, place in at if place.position is Position.ALL]
         return frozenset([*self._makers, *given])
 
     def listed_resource(self, operation: ServedOperation) -> str | None:
@@ -206,20 +196,15 @@ class Document:
             own = next((name for name in found if name in names), None)
             if own is not None:
                 return own
-        return next((name for name in names if self._names_own_kind(name, operation)), None)
-
-    def _names_own_kind(self, name: str, operation: ServedOperation) -> bool:
-        """Return True if only one kind of resource has this id, and the operation lists that kind.
-
-        A plain `id` does not identify the kind, so the last word of the path does.
-        """
-        if name not in self._identifying_names:
-            return False
-        if name != UNNAMED:
-            return True
-        makers = (self._named[o] for o, named in self.resource_ids.items() if named == name)
+        # A plain `id` does not identify the kind, so the last word of the path does.
         last = bare_path(operation.path).rstrip("/").rpartition("/")[2]
-        return any(maker.place is None or maker.place.label == last for maker in makers)
+        for name in names:
+            if name not in self._identifying_names:
+                continue
+            made_by = (self._named[o].place for o, n in self.resource_ids.items() if n == name)
+            if name != UNNAMED or any(at is None or at.label == last for at in made_by):
+                return name
+        return None
 
     @cached_property
     def _identifying_names(self) -> frozenset[str]:
@@ -247,7 +232,17 @@ class Document:
     @cached_property
     def shown_values(self) -> frozenset[str]:
         """Texts and numbers in the document's own examples: ids among them exist."""
-        return frozenset(map(str, _shown(self.raw)))
+        found = set()
+        waiting: list[tuple[Any, bool]] = [(self.raw, False)]
+        while waiting:
+            value, is_shown = waiting.pop()
+            if isinstance(value, Mapping):
+                waiting += [(v, is_shown or k in ("example", "examples")) for k, v in value.items()]
+            elif isinstance(value, list):
+                waiting += [(inner, is_shown) for inner in value]
+            elif is_shown and isinstance(value, str | int) and not isinstance(value, bool):
+                found.add(str(value))
+        return frozenset(found)
 
     @cached_property
     def reference_names(self) -> tuple[str, ...]:
@@ -297,18 +292,26 @@ class Document:
         found = []
         for maker in self.operations:
             for called, args in ((maker.cancels, maker.compensation_args), maker.probe or ("", {})):
-                if called == operation.operation_id:
-                    sent = _sent(args, operation, maker)
+                if called != operation.operation_id:
+                    continue
+                if args is None:
+                    # Undeclared inputs are those of the same name.
+                    shared = sorted(operation.input_names & maker.input_names)
+                    sent = {n: RuntimeExpression("request", "body", (n,)) for n in shared}
+                else:
+                    sent = {n: r for n, r in _readings(args).items() if r.message == "request"}
+                if sent:
                     found.append((maker, sent))
-        return [(maker, sent) for maker, sent in found if sent]
+        return found
 
     def _resource_path(self, operation: ServedOperation) -> tuple[str, ...] | None:
         schema = operation.answer_schema or {}
-        fed = _named_readings(operation.compensation_args).values()
-        read = (r.path for r in fed if r.message == "response" and r.source == "body")
-        declared = next((path for path in read if self._has(schema, path)), None)
-        if declared:
-            return declared
+        for read in _named_readings(operation.compensation_args).values():
+            inner: Schema | None = schema
+            for step in read.path:
+                inner = self.book.properties(inner).get(step) if inner is not None else None
+            if read.path and inner is not None and read[:2] == ("response", "body"):
+                return read.path
         answers = self.book.properties(schema)
         cancel = self.operation(operation.cancels or "")
         cancelled_by = cancel.input_names if cancel else frozenset[str]()
@@ -385,27 +388,6 @@ class Document:
                     return outer, names[0]
         return None
 
-    def _has(self, schema: Schema, path: tuple[str, ...]) -> bool:
-        for step in path:
-            properties = self.book.properties(schema)
-            if step not in properties:
-                return False
-            schema = properties[step]
-        return bool(path)
-
-
-def _shown(root: Mapping[str, Any]) -> Iterator[str | int]:
-    """Yield the scalars below every `example` and `examples` of a document."""
-    waiting: list[tuple[Any, bool]] = [(root, False)]
-    while waiting:
-        value, is_shown = waiting.pop()
-        if isinstance(value, Mapping):
-            waiting += [(v, is_shown or k in ("example", "examples")) for k, v in value.items()]
-        elif isinstance(value, list):
-            waiting += [(inner, is_shown) for inner in value]
-        elif is_shown and isinstance(value, str | int) and not isinstance(value, bool):
-            yield value
-
 
 def _named_readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:
     """Return the expressions of inputs that name the resource: all but that of its version."""
@@ -415,14 +397,3 @@ def _named_readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpressi
 def _readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:
     read = {name: read_expression(value) for name, value in (args or {}).items()}
     return {name: reading for name, reading in read.items() if reading}
-
-
-def _sent(
-    args: Mapping[str, Any] | None, reader: ServedOperation, maker: ServedOperation
-) -> dict[str, RuntimeExpression]:
-    """Return the inputs that repeat the request: declared ones, else those of the same name."""
-    if args is not None:
-        read = _readings(args)
-        return {name: reading for name, reading in read.items() if reading.message == "request"}
-    shared = sorted(reader.input_names & maker.input_names)
-    return {name: RuntimeExpression("request", "body", (name,)) for name in shared}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
-from sqlite3 import Row
 from typing import Any, Literal, NamedTuple, Self
 
 DEFAULT_CURRENCY = "EUR"
@@ -44,16 +43,6 @@ def money(amount: Any, currency: str | None = None) -> CurrencyAmount:
     return CurrencyAmount(exact, currency or DEFAULT_CURRENCY)
 
 
-def total(parts: Iterable[CurrencyAmount]) -> CurrencyAmount:
-    """Return the sum, in the currency of the first part; zero EUR for no parts."""
-    listed = list(parts)
-    if not listed:
-        return money(0)
-    return CurrencyAmount(
-        sum((part.amount for part in listed), Decimal("0.00")), listed[0].currency
-    )
-
-
 def find_money(body: Any) -> CurrencyAmount | None:
     """Return an object's amount: {amount, currency} or a number, under a usual name."""
     if not isinstance(body, Mapping):
@@ -84,15 +73,11 @@ def raise_money(body: Any, factor: Decimal) -> None:
 
 
 def _read(value: Any, currency: Any) -> CurrencyAmount | None:
-    if isinstance(value, Mapping) and _is_number(value.get("amount")):
-        return money(value["amount"], value.get("currency") or currency)
-    if _is_number(value):
-        return money(value, currency if isinstance(currency, str) else None)
-    return None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, Mapping):
+        value, currency = value.get("amount"), value.get("currency") or currency
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return money(value, currency if isinstance(currency, str) else None)
 
 
 EffectKind = Literal["create", "update", "cancel"]
@@ -207,18 +192,26 @@ class EffectLedger:
     def __init__(self, path: Path | str = ":memory:") -> None:
         self.database = Database(path)
 
-    def effects(self, mission_id: str | None = None) -> list[ProviderEffect]:
-        """Return all effects, oldest first."""
-        return self._effects("1 = 1", mission_id)
+    def effects(
+        self, mission_id: str | None = None, *, where: str = "1 = 1"
+    ) -> list[ProviderEffect]:
+        """Return all effects, oldest first, or those that fulfil a condition in SQL."""
+        mission, values = _of_mission(mission_id)
+        sql = f"SELECT * FROM effects WHERE {where} AND {mission} ORDER BY seq"
+        effects = []
+        for row in self.database.rows(sql, *values):
+            amount = None if row["amount"] is None else Decimal(row["amount"])
+            effects.append(ProviderEffect(**{**dict(row), "amount": amount}))
+        return effects
 
     def live(self, mission_id: str | None = None) -> list[ProviderEffect]:
         """Return the live obligations: creates that nobody cancelled."""
-        return self._effects("kind = 'create' AND status = 'live'", mission_id)
+        return self.effects(mission_id, where="kind = 'create' AND status = 'live'")
 
     def duplicates(self, mission_id: str | None = None) -> list[Duplicate]:
         """Return the calls that had their effect more than once, whether cancelled since or not."""
         caused: dict[str, list[ProviderEffect]] = {}
-        for effect in self._effects("kind = 'create'", mission_id):
+        for effect in self.effects(mission_id, where="kind = 'create'"):
             cause = effect.idempotency_key or effect.request_id
             if cause:
                 caused.setdefault(cause, []).append(effect)
@@ -228,7 +221,12 @@ class EffectLedger:
         """Return all requests that reached an operation, oldest first, refused ones included."""
         where, values = _of_mission(mission_id)
         rows = self.database.rows(f"SELECT * FROM requests WHERE {where} ORDER BY seq", *values)
-        return [_request(row) for row in rows]
+        records = []
+        for row in rows:
+            sent = json.loads(row["arguments"]) if row["arguments"] else None
+            read = {**dict(row), "replayed": bool(row["replayed"]), "arguments": sent}
+            records.append(RequestRecord(**read))
+        return records
 
     def record_effect(
         self,
@@ -307,11 +305,6 @@ class EffectLedger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _effects(self, where: str, mission_id: str | None) -> list[ProviderEffect]:
-        mission, values = _of_mission(mission_id)
-        sql = f"SELECT * FROM effects WHERE {where} AND {mission} ORDER BY seq"
-        return [_effect(row) for row in self.database.rows(sql, *values)]
-
 
 def _of_mission(mission_id: str | None) -> tuple[str, Sequence[str | int]]:
     if mission_id is None:
@@ -320,17 +313,6 @@ def _of_mission(mission_id: str | None) -> tuple[str, Sequence[str | int]]:
     # substr rather than LIKE: a mission id may hold % or _.
     where = "(substr(idempotency_key, 1, ?) = ? OR substr(request_id, 1, ?) = ?)"
     return where, (len(prefix), prefix, len(prefix), prefix)
-
-
-def _request(row: Row) -> RequestRecord:
-    read = row["arguments"]
-    converted = {"replayed": bool(row["replayed"]), "arguments": json.loads(read) if read else None}
-    return RequestRecord(**{**dict(row), **converted})
-
-
-def _effect(row: Row) -> ProviderEffect:
-    amount = None if row["amount"] is None else Decimal(row["amount"])
-    return ProviderEffect(**{**dict(row), "amount": amount})
 
 
 class Database:

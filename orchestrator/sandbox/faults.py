@@ -55,8 +55,6 @@ Role = Literal["call", "probe", "cancel", "read"]
 to read.
 """
 
-SURCHARGE = Decimal("1.25")
-
 
 class FaultRule(BaseModel):
     """A rule that injects one kind of fault into the requests of one operation.
@@ -125,7 +123,7 @@ class InjectedFault:
     def surcharge(self) -> Decimal:
         """Factor on the price."""
         is_dear = self.rule is not None and self.rule.kind == "overcharge"
-        return SURCHARGE if is_dear else Decimal(1)
+        return Decimal("1.25") if is_dear else Decimal(1)
 
     @property
     def name(self) -> str | None:
@@ -178,7 +176,11 @@ class FaultPlan:
         """Return the fault of the next request; the first rule that strikes wins."""
         delay_s, struck, is_repeat = 0.0, None, False
         for index, rule in enumerate(self._rules):
-            if not _meets(rule, operation_id, role, request_id or ""):
+            if rule.operation_id not in ("*", operation_id) or rule.meets not in ("any", role):
+                continue
+            if rule.operation_id == "*" and rule.kind == "refuse_cancel" and role != "cancel":
+                continue
+            if not (request_id or "").startswith(rule.request_prefix):
                 continue
             if request_id in self._lost[index]:
                 struck, is_repeat = struck or rule, is_repeat or struck is None
@@ -187,8 +189,12 @@ class FaultPlan:
             self._met[index] += 1
             if rule.kind != "latency" and struck is not None:
                 continue
-            if not self._strikes(index):
+            is_spent = rule.times is not None and self._fired[index] >= rule.times
+            if self._met[index] <= rule.after or is_spent:
                 continue
+            if self._chances[index].random() >= rule.probability:
+                continue
+            self._fired[index] += 1
             if rule.kind == "latency":
                 delay_s += rule.delay_s
             else:
@@ -206,22 +212,3 @@ class FaultPlan:
             if rule.request_prefix.startswith(request_prefix)
         ]
         return {"seed": self._seed, "rules": rules}
-
-    def _strikes(self, index: int) -> bool:
-        rule = self._rules[index]
-        if self._met[index] <= rule.after:
-            return False
-        if rule.times is not None and self._fired[index] >= rule.times:
-            return False
-        if self._chances[index].random() >= rule.probability:
-            return False
-        self._fired[index] += 1
-        return True
-
-
-def _meets(rule: FaultRule, operation_id: str, role: Role, request_id: str) -> bool:
-    if rule.operation_id not in ("*", operation_id) or rule.meets not in ("any", role):
-        return False
-    if rule.operation_id == "*" and rule.kind == "refuse_cancel" and role != "cancel":
-        return False
-    return request_id.startswith(rule.request_prefix)

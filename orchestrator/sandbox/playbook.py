@@ -14,7 +14,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.effect_ledger import Cause, CurrencyAmount, find_money, money, total
+from orchestrator.sandbox.effect_ledger import Cause, CurrencyAmount, find_money, money
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.served_operations import ServedOperation
 from orchestrator.sandbox.served_schemas import JsonObject
@@ -125,7 +125,6 @@ _AIRLINES = {"Atlantic Air": "AT", "Nordwind": "NW", "Iberia Sol": "IS", "Baltic
 _CABIN_FACTORS = {"premium_economy": 1.6, "business": 2.8, "first": 4.5}
 _CAR_DAYS = {"mini": 22, "compact": 28, "midsize": 36, "suv": 52, "van": 64, "electric": 48}
 _SERVING_TIMES = ("18:30", "19:00", "19:30", "20:00", "20:30")
-_ITEM_LIMIT = 2000
 _DAILY_LIMITS = {"flight": 800, "hotel": 220, "car": 90, "meal": 60, "delivery": 40, "other": 100}
 _SUFFIXES = {"spreadsheet": "xlsx", "presentation": "pptx", "image": "png", "document": "pdf"}
 _FILE_NAME = re.compile(r"[\w-]+(?:[. ][\w-]+)*\.[A-Za-z]\w{1,4}")
@@ -141,17 +140,24 @@ _TEXTS = {
 
 def offer_flights(draft: Draft) -> None:
     """Price flights by route, with a small variation per flight."""
-    arguments = draft.arguments
+    arguments, rng = draft.arguments, draft.rng
     is_return = arguments.get("return_date") is not None
     if is_return:
         _refuse_backwards(draft, "departure_date", "return_date")
-    one_way = 62 + Random(_route(arguments)).randint(0, 44)
+    ends = sorted((arguments["origin"].casefold(), arguments["destination"].casefold()))
+    one_way = 62 + Random(f"{ends}:{arguments['departure_date'][:7]}").randint(0, 44)
     for item in draft.items:
-        stops = 0 if arguments.get("direct_only") else draft.rng.choice((0, 0, 1))
+        stops = 0 if arguments.get("direct_only") else rng.choice((0, 0, 1))
         share = one_way * (1.9 if is_return else 1.0) * (0.8 if stops else 1.0)
-        share *= _CABIN_FACTORS.get(str(arguments.get("cabin")), 1.0) * draft.rng.uniform(0.95, 1.2)
+        share *= _CABIN_FACTORS.get(str(arguments.get("cabin")), 1.0) * rng.uniform(0.95, 1.2)
         due = money(round(share, 2), arguments.get("currency")).times(arguments["passengers"])
-        item |= {"stops": stops, "price": due.to_json(), **_timetable(draft.rng, stops)}
+        airline = rng.choice(list(_AIRLINES))
+        start = rng.randrange(6 * 60, 17 * 60, 5)
+        end = start + 150 + 110 * stops + rng.randrange(0, 60, 5)
+        item |= {"stops": stops, "price": due.to_json(), "airline": airline}
+        item["flight_number"] = f"{_AIRLINES[airline]}{rng.randint(100, 999)}"
+        item["departure_time"] = f"{start // 60:02}:{start % 60:02}"
+        item["arrival_time"] = f"{end // 60:02}:{end % 60:02}"
         if not is_return:
             item.pop("return_date", None)
 
@@ -196,32 +202,12 @@ def _refuse_backwards(
     Raises:
         RequestRefused: the second date is too early.
     """
-    days = (_day(draft, last) - _day(draft, first)).days
+    ends = [date.fromisoformat(draft.arguments[name]) for name in (first, last)]
+    days = (ends[1] - ends[0]).days
     if days < 0 or (days == 0 and not is_same_day_fine and first == "check_in"):
         status = draft.call.operation.refusal(422, 400)
         raise RequestRefused(status, f"{last} must come after {first}.")
     return days
-
-
-def _day(draft: Draft, name: str) -> date:
-    return date.fromisoformat(draft.arguments[name])
-
-
-def _route(arguments: Any) -> str:
-    ends = sorted((arguments["origin"].casefold(), arguments["destination"].casefold()))
-    return f"{ends}:{arguments['departure_date'][:7]}"
-
-
-def _timetable(rng: Random, stops: int) -> dict[str, Any]:
-    airline = rng.choice(list(_AIRLINES))
-    start = rng.randrange(6 * 60, 17 * 60, 5)
-    end = start + 150 + 110 * stops + rng.randrange(0, 60, 5)
-    return {
-        "airline": airline,
-        "flight_number": f"{_AIRLINES[airline]}{rng.randint(100, 999)}",
-        "departure_time": f"{start // 60:02}:{start % 60:02}",
-        "arrival_time": f"{end // 60:02}:{end % 60:02}",
-    }
 
 
 TRAVEL = Playbook(
@@ -300,17 +286,16 @@ def sum_report(draft: Draft) -> None:
         raise RequestRefused(
             status, f"items: one report has one currency, not {', '.join(currencies)}."
         )
-    parts = [money(item["amount"], item["currency"]) for item in items]
-    draft.body["total"] = total(parts).to_json()
+    exact = sum((money(item["amount"]).amount for item in items), Decimal("0.00"))
+    draft.body["total"] = money(exact, next(iter(currencies), None)).to_json()
 
 
 def check_policy(draft: Draft) -> None:
     """Report items over the limit; any such finding disallows the report."""
-    items = enumerate(draft.arguments["items"], start=1)
     draft.items = [
-        {"item_number": number, "finding_text": f"Costs more than {_ITEM_LIMIT}; ask first."}
-        for number, item in items
-        if item["amount"] > _ITEM_LIMIT
+        {"item_number": number, "finding_text": "Costs more than 2000; ask first."}
+        for number, item in enumerate(draft.arguments["items"], start=1)
+        if item["amount"] > 2000
     ]
     draft.body["allowed"] = not draft.items
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import Database
@@ -13,7 +13,6 @@ from orchestrator.sandbox.playbook import Call, Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.served_operations import (
     Position,
-    ThingPlace,
     is_id,
     sole,
 )
@@ -34,14 +33,6 @@ class Resource:
     facts: JsonObject
 
 
-class GivenAnswer(NamedTuple):
-    """The answer of an idempotency key, and the fingerprint of its request."""
-
-    fingerprint: str
-    status: int
-    body: Any
-
-
 class ProviderStore:
     """The memory of one provider; every method runs in the caller's transaction."""
 
@@ -51,14 +42,16 @@ class ProviderStore:
 
     def resource(self, property_name: str, resource_id: str) -> Resource | None:
         """Return the resource of that id, or None."""
-        return self._first("property = ? AND resource_id = ?", property_name, resource_id)
+        found = self._select("property = ? AND resource_id = ?", property_name, resource_id)
+        return next(iter(found), None)
 
     def resource_by_reference(
         self, client_reference: str, property_name: str | None = None
     ) -> Resource | None:
         """Return the resource with this client reference, of one kind or of any."""
         where = "client_reference = ? AND (? IS NULL OR property = ?) ORDER BY seq"
-        return self._first(where, client_reference, property_name, property_name)
+        found = self._select(where, client_reference, property_name, property_name)
+        return next(iter(found), None)
 
     def resources_of_id(self, resource_id: str) -> list[Resource]:
         """Return all resources of that id, of any kind, newest first."""
@@ -90,9 +83,6 @@ class ProviderStore:
             )
             for row in self._database.rows(sql, self._provider, *values)
         ]
-
-    def _first(self, where: str, *values: Any) -> Resource | None:
-        return next(iter(self._select(where, *values)), None)
 
     def count(self) -> int:
         """Return the number of resources made so far, which numbers the next one."""
@@ -174,20 +164,19 @@ class ResourceFinder:
         if resource:
             return resource.facts
         known = self._store.note("offer", name, value) or self._playbook.standing_thing(name, value)
-        is_shown = value in self._document.shown_values or self._is_from_before(call, name)
-        if known is None and (self._is_stocked or is_shown):
-            return {name: call.arguments[name]}
-        if known is None:
+        if known is not None:
+            return known
+        # A parent of a change may be from before: of a kind that was never issued yet.
+        operation, place = call.operation, call.operation.place
+        is_own = place is not None and place.position is Position.ONE and name == place.parameter
+        is_around = operation.is_writing and name in operation.path_names and not is_own
+        if not (
+            self._is_stocked
+            or value in self._document.shown_values
+            or (is_around and not self._store.has_issued(name))
+        ):
             raise self._unknown(call, name, value)
-        return known
-
-    def _is_from_before(self, call: Call, name: str) -> bool:
-        """Return True for a parent of a change whose kind this document never issued yet."""
-        place = call.operation.place
-        is_one = place is not None and place.position is Position.ONE
-        is_own = is_one and place is not None and name == place.parameter
-        is_around = call.operation.is_writing and name in call.operation.path_names and not is_own
-        return is_around and not self._store.has_issued(name)
+        return {name: call.arguments[name]}
 
     def at_place(self, call: Call) -> Resource | None:
         """Return the resource that the path names as one of its kind; None if none was created."""
@@ -196,25 +185,17 @@ class ResourceFinder:
         if place is None or not is_id(value):
             return None
         for resource in self._store.resources_of_id(str(value)):
-            if self._is_of_kind(resource, place):
+            maker = self._document.operation(resource.operation)
+            at = maker.place if maker is not None else None
+            if at is None or at.position is Position.WITHIN or at.things == place.things:
                 return resource
-        if self._is_missing(call, place, str(value)):
-            raise self._unknown(call, place.parameter, value)
-        return None
-
-    def _is_of_kind(self, resource: Resource, place: ThingPlace) -> bool:
-        """Return True if a resource was made at a place, or its own place is unknown."""
-        maker = self._document.operation(resource.operation)
-        at = maker.place if maker is not None else None
-        return at is None or at.position is Position.WITHIN or at.things == place.things
-
-    def _is_missing(self, call: Call, place: ThingPlace, value: str) -> bool:
-        """Return True if a resource of this id would be known if it existed."""
         is_known_kind = self._document.kind_place(call.operation) is not None
         if self._is_stocked or not is_known_kind or place.position is Position.ALL:
-            return False
-        standing = (self._playbook.standing_thing(n, value) for n in self._playbook.standing)
-        return not self._store.offer_of_id(value) and not any(standing)
+            return None
+        standing = (self._playbook.standing_thing(n, str(value)) for n in self._playbook.standing)
+        if not self._store.offer_of_id(str(value)) and not any(standing):
+            raise self._unknown(call, place.parameter, value)
+        return None
 
     def by_reference(self, call: Call, named: str | None) -> Resource:
         """Return the resource of the call's client reference.

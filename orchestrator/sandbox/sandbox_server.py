@@ -25,7 +25,6 @@ from orchestrator.sandbox.wire_values import TRANSPORT
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8700
-_GRACE_S = 2
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class _Server(uvicorn.Server):
             lifespan="off",
             log_config=None,
             access_log=False,
-            timeout_graceful_shutdown=_GRACE_S,
+            timeout_graceful_shutdown=2,
         )
         super().__init__(config)
         self._is_guest = is_guest
@@ -192,10 +191,6 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-_KEPT_OPEN_S = 2.0
-"""Shorter than the five seconds after which the sandbox closes an idle connection."""
-
-
 class SandboxClient:
     """Client of the endpoints under /_sandbox; results are plain JSON.
 
@@ -208,10 +203,9 @@ class SandboxClient:
         self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
     ) -> None:
         """Take the address; without `keeps_connections` each request has its own connection."""
-        limits = httpx.Limits(
-            max_keepalive_connections=None if keeps_connections else 0,
-            keepalive_expiry=_KEPT_OPEN_S,
-        )
+        # The sandbox closes an idle connection after five seconds.
+        kept = None if keeps_connections else 0
+        limits = httpx.Limits(max_keepalive_connections=kept, keepalive_expiry=2.0)
         # trust_env: a proxy of the environment must not intercept loopback requests.
         self._http = httpx.AsyncClient(
             base_url=f"{base_url.rstrip('/')}/_sandbox",
@@ -258,15 +252,11 @@ class SandboxClient:
         """Remove all planned faults."""
         (await self._http.delete("/faults")).raise_for_status()
 
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
-
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        await self._http.aclose()
 
     async def _get(
         self, path: str, mission_id: str | None = None, *, request_prefix: str = ""

@@ -18,11 +18,6 @@ _LONGEST: Final = 10_000
 """Maximum characters of a pattern, and of a text if the pattern looks around or back."""
 _WORK: Final = 20_000_000
 """Maximum product of the characters of the pattern and of the text."""
-_STEPS_BACK: Final = 10_000
-_STATES: Final = 50_000
-"""Maximum parts of patterns that are visited to generate one value."""
-_WIDE: Final = 512
-_UNMAKEABLE = (re.error, ValueError, LookupError, OverflowError, RecursionError)
 _HOPS: Final = 32
 """Maximum references followed in a row."""
 _LEVELS: Final = 16
@@ -51,7 +46,7 @@ def _engine(pattern: str, *, looks_around: bool) -> jsonschema_rs.Draft202012Val
     options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
     options = jsonschema_rs.RegexOptions()
     if looks_around:
-        options = jsonschema_rs.FancyRegexOptions(backtrack_limit=_STEPS_BACK)
+        options = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000)
     try:
         return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
     except jsonschema_rs.ValidationError:
@@ -70,7 +65,7 @@ def texts_matching(pattern: str, rng: Random, *, attempts: int) -> Iterator[str]
     for _ in range(attempts):
         try:
             text = source.xeger(pattern)
-        except _UNMAKEABLE:
+        except (re.error, ValueError, LookupError, OverflowError, RecursionError):
             break
         if text.isprintable():
             yield text
@@ -84,7 +79,7 @@ class _Texts(Rstr):
 
     def __init__(self, rng: Random) -> None:
         super().__init__(rng)
-        self._left = _STATES
+        self._left = 50_000
         self._cases = {**self._cases, "range": lambda ends: _characters(*ends)}
 
     def _handle_state(self, state: Any) -> Any:
@@ -96,7 +91,7 @@ class _Texts(Rstr):
 
 def _characters(first: int, last: int) -> list[str]:
     """Return the characters of a range; of a wide one, ASCII and a sample of the rest."""
-    step = max(1, (last - first) // _WIDE)
+    step = max(1, (last - first) // 512)
     codes = {*range(first, min(last, 127) + 1), *range(first, last + 1, step)}
     # Surrogates are not characters.
     return [chr(code) for code in sorted(codes) if not 0xD800 <= code <= 0xDFFF]
@@ -162,49 +157,31 @@ def _discriminated(plain: Any) -> Any:
     def alternatives(
         validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
     ) -> Iterator[ValidationError]:
-        selected = _selected_branch(validator, branches, value, schema)
-        if selected is None:
-            yield from plain(validator, branches, value, schema) or ()
+        """Check only the one alternative that the value names, if it names one."""
+        discriminator = schema.get("discriminator")
+        declared = discriminator if isinstance(discriminator, Mapping) else {}
+        name, mapping = declared.get("propertyName"), declared.get("mapping")
+        selector = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
+        found = []
+        if isinstance(selector, str):
+            target = mapping.get(selector) if isinstance(mapping, Mapping) else None
+            called = str(selector if target is None else target).rpartition("/")[2]
+            for index, branch in enumerate(branches):
+                allowed = _allowed_values(validator, branch, str(name), _LEVELS)
+                reference = branch.get("$ref") if isinstance(branch, Mapping) else None
+                if not allowed and isinstance(reference, str):
+                    allowed = [selector] if reference.rpartition("/")[2] == called else []
+                if selector in allowed:
+                    found.append(index)
+        if len(found) == 1:
+            yield from validator.descend(value, branches[found[0]], schema_path=found[0])
         else:
-            yield from validator.descend(value, branches[selected], schema_path=selected)
+            yield from plain(validator, branches, value, schema) or ()
 
     return alternatives
 
 
-def _selected_branch(
-    validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
-) -> int | None:
-    """Return the one alternative that the value names; None for none or several."""
-    discriminator = schema.get("discriminator")
-    name = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
-    selector = value.get(name) if isinstance(value, Mapping) and isinstance(name, str) else None
-    if not isinstance(selector, str):
-        return None
-    mapping = discriminator.get("mapping") if isinstance(discriminator, Mapping) else None
-    target = mapping.get(selector) if isinstance(mapping, Mapping) else None
-    found = [
-        index
-        for index, branch in enumerate(branches)
-        if selector
-        in (
-            _allowed_values(validator, branch, str(name), _LEVELS)
-            or _mapped_values(branch, selector, target)
-        )
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def _mapped_values(branch: Any, selector: str, target: Any) -> list[str]:
-    """Return the value if the mapping or the schema's name leads from it to this alternative."""
-    reference = branch.get("$ref") if isinstance(branch, Mapping) else None
-    if not isinstance(reference, str):
-        return []
-    wanted = str(selector if target is None else target).rpartition("/")[2]
-    return [selector] if reference.rpartition("/")[2] == wanted else []
-
-
 def _allowed_values(validator: Any, schema: Any, name: str, hops: int) -> list[str]:
-    """Return the values that an alternative itself allows for the property."""
     if hops == 0:
         return []
     schema = _followed(validator, schema)

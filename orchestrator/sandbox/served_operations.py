@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -105,12 +105,10 @@ class ServedOperation:
     @cached_property
     def success_status(self) -> int:
         """The lowest declared 2xx status, preferring those with a body; else 200."""
-        found = self._responses.items()
-        statuses = {int(c): response for c, response in found if c.isdigit() and c[0] == "2"}
-        with_body = [
-            code for code, response in statuses.items() if self.book.follow(response).get("content")
-        ]
-        return min(with_body or statuses, default=200)
+        codes = [int(code) for code in self._responses if code.isdigit() and code[0] == "2"]
+        follow = self.book.follow
+        with_body = [c for c in codes if follow(self._responses[str(c)]).get("content")]
+        return min(with_body or codes, default=200)
 
     @cached_property
     def answer_schema(self) -> Schema | None:
@@ -125,11 +123,9 @@ class ServedOperation:
 
     @cached_property
     def _answer_content(self) -> Mapping[str, Any]:
-        responses = self._responses
         for code in (str(self.success_status), "2XX", "2xx", "default"):
-            if code in responses:
-                content: Mapping[str, Any] = self.book.follow(responses[code]).get("content") or {}
-                return content
+            if code in self._responses:
+                return self.book.follow(self._responses[code]).get("content") or {}
         return {}
 
     @cached_property
@@ -199,8 +195,11 @@ class ServedOperation:
 
     @cached_property
     def kind(self) -> OperationKind:
-        """The kind of the operation; only `_kind_of_post` has to guess."""
-        if self.cancel_for or self.is_cancel or self._ends_one:
+        """The kind of the operation; only that of a POST without a declaration is a guess."""
+        position = self.place.position if self.place is not None else None
+        is_named = bool(self.path_names) or bool(self.input_names)
+        ends_one = self.method == "delete" and is_named and position is not Position.WITHIN
+        if self.cancel_for or self.is_cancel or ends_one:
             return OperationKind.CANCEL
         if self.cancels or (self.is_writing and self.success_status == 201):
             return OperationKind.CREATE
@@ -214,32 +213,20 @@ class ServedOperation:
             is_confirmed = self.raw.get("x-orchet-requires-confirmation", False) is not False
             if self.list_name is not None and not is_confirmed:
                 return OperationKind.READ
-            makes = self._is_at(Position.ALL) and self.names_itself
+            # It makes what it names: its answer, or the object this wraps, has an id of its own.
+            answers = self.book.properties(self.answer_schema or {})
+            inner = (self.book.properties(s) for s in answers.values() if self.book.is_object(s))
+            is_named = any(self.own_ids(names) for names in (answers, *inner))
+            makes = position is Position.ALL and is_named
             return OperationKind.CREATE if makes else OperationKind.UPDATE
         if reads is None:
             reads = not self.is_writing
         return OperationKind.READ if reads is True else OperationKind.UPDATE
 
     @property
-    def _ends_one(self) -> bool:
-        """True for a DELETE that names its resource, in its path or inputs."""
-        is_named = bool(self.path_names) or bool(self.input_names)
-        return self.method == "delete" and is_named and not self._is_at(Position.WITHIN)
-
-    def _is_at(self, position: Position) -> bool:
-        return self.place is not None and self.place.position is position
-
-    @property
     def is_writing(self) -> bool:
         """True for the methods that may change something."""
         return self.method in ("post", "put", "patch", "delete")
-
-    @cached_property
-    def names_itself(self) -> bool:
-        """True if the answer, or the object it wraps, has an id of its own."""
-        answers = self.book.properties(self.answer_schema or {})
-        inner = (self.book.properties(s) for s in answers.values() if self.book.is_object(s))
-        return any(self.own_ids(names) for names in (answers, *inner))
 
     def own_ids(self, answers: Mapping[str, Schema]) -> list[str]:
         """Return the properties that may be the resource's own id, the likeliest first.
@@ -353,21 +340,25 @@ def places_of(paths: Iterable[str]) -> dict[str, ThingPlace]:
 
 def names_like(names: Iterable[str], parameter: str) -> list[str]:
     """Return the names that a path parameter ends with: `gid` of `task_gid`."""
-    return [name for name in names if name and _is_last_word(name, parameter)]
-
-
-def _is_last_word(name: str, parameter: str) -> bool:
-    start = len(parameter) - len(name)
-    if start < 0 or not parameter.lower().endswith(name.lower()):
-        return False
-    # A whole word: after a separator, or where a capital starts one.
-    return start == 0 or parameter[start - 1] in "_-." or parameter[start].isupper()
+    found = []
+    for name in names:
+        start = len(parameter) - len(name)
+        if not name or start < 0 or not parameter.lower().endswith(name.lower()):
+            continue
+        # A whole word: after a separator, or where a capital starts one.
+        if start == 0 or parameter[start - 1] in "_-." or parameter[start].isupper():
+            found.append(name)
+    return found
 
 
 def _place(steps: list[str], kinds: Mapping[str, str]) -> ThingPlace | None:
     if _is_name(steps[-1:]):
         return ThingPlace(_things(steps[:-1]), Position.ONE, steps[-1][1:-1], steps[-1][1:-1])
-    for things in (_things(steps), *_without_caller(steps)):
+    listed = [_things(steps)]
+    if len(steps) > 1 and steps[-2] in _CALLER:
+        # A path may list the caller's own of a kind: `/me/playlists` for `/playlists`.
+        listed.append(_things([*steps[:-2], steps[-1]]))
+    for things in listed:
         if things in kinds:
             return ThingPlace(things, Position.ALL, "", kinds[things])
     named = [at for at, step in enumerate(steps) if _is_name([step])]
@@ -375,12 +366,6 @@ def _place(steps: list[str], kinds: Mapping[str, str]) -> ThingPlace | None:
         return None
     parameter = steps[named[-1]][1:-1]
     return ThingPlace(_things(steps[: named[-1]]), Position.WITHIN, parameter)
-
-
-def _without_caller(steps: list[str]) -> Iterator[str]:
-    """Yield the kind of which a path lists the caller's own: `/playlists` for `/me/playlists`."""
-    if len(steps) > 1 and steps[-2] in _CALLER:
-        yield _things([*steps[:-2], steps[-1]])
 
 
 def _steps(path: str) -> list[str]:

@@ -57,7 +57,7 @@ class SchemaBook:
             if reference in passed:
                 raise LookupError(f"reference {reference!r} leads in a circle")
             passed.add(reference)
-            node = self._lookup(reference)
+            node = referred(self._document, reference)
         return node
 
     def resolve(self, schema: Schema) -> Schema:
@@ -65,17 +65,15 @@ class SchemaBook:
         if "$ref" not in schema and "allOf" not in schema:
             return schema
         if id(schema) not in self._resolved:
-            self._resolved[id(schema)] = (schema, self._folded(schema))
+            siblings = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+            parts = list(schema.get("allOf", []))
+            if "$ref" in schema:
+                parts.insert(0, referred(self._document, str(schema["$ref"])))
+            joined: dict[str, Any] = {}
+            for part in [*map(self.resolve, parts), siblings]:
+                joined = joined_schema(joined, part)
+            self._resolved[id(schema)] = (schema, joined)
         return self._resolved[id(schema)][1]
-
-    def _folded(self, schema: Schema) -> Schema:
-        siblings = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-        parts = [self._lookup(str(schema["$ref"]))] if "$ref" in schema else []
-        parts = [*parts, *schema.get("allOf", [])]
-        joined: dict[str, Any] = {}
-        for part in [*(self.resolve(part) for part in parts), siblings]:
-            joined = joined_schema(joined, part)
-        return joined
 
     def variants(self, schema: Schema) -> tuple[Schema, ...]:
         """Return the schema merged with each of its alternatives; only itself without any."""
@@ -103,20 +101,24 @@ class SchemaBook:
         own = resolved.get("properties", {}).get(name)
         if isinstance(own, Mapping) and {"enum", "const"} & self.resolve(own).keys():
             return {"required": [name]}
-        values = _values_of(discriminator, branch)
-        return {"properties": {name: {"enum": values}}, "required": [name]} if values else {}
+        reference = branch.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return {}
+        called = reference.rpartition("/")[2]
+        mapping = discriminator.get("mapping")
+        mapped = [
+            value
+            for value, target in (mapping if isinstance(mapping, Mapping) else {}).items()
+            if isinstance(target, str) and target.rpartition("/")[2] == called
+        ]
+        return {"properties": {name: {"enum": mapped or [called]}}, "required": [name]}
 
     def properties(self, schema: Schema) -> dict[str, Schema]:
         """Return the properties of an object schema, including those of its first alternative."""
         resolved = self.resolve(schema)
         own = dict(resolved.get("properties", {}))
-        alternative = self.alternative(resolved)
-        return {**self.properties(alternative), **own} if alternative else own
-
-    def alternative(self, schema: Schema) -> Schema | None:
-        """Return the first oneOf or anyOf branch, or None."""
-        branches = schema.get("oneOf") or schema.get("anyOf")
-        return self.resolve(branches[0]) if branches else None
+        branches = resolved.get("oneOf") or resolved.get("anyOf")
+        return {**self.properties(branches[0]), **own} if branches else own
 
     def type_of(self, schema: Schema) -> str | None:
         """Return the JSON type of the values apart from null; None when the schema allows any."""
@@ -155,9 +157,6 @@ class SchemaBook:
             self._validators[key] = (schema, made)
         return self._validators[key][1]
 
-    def _lookup(self, reference: str) -> Mapping[str, Any]:
-        return referred(self._document, reference)
-
 
 def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
     """Return the object that a reference within a document names.
@@ -185,14 +184,12 @@ def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
 def _absolute(node: Any) -> Any:
     """Make local references absolute, so that a part of the document can be checked alone."""
     if isinstance(node, Mapping):
-        return {key: _absolute_entry(key, value) for key, value in node.items()}
+        own = {key: _absolute(value) for key, value in node.items()}
+        reference = node.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#"):
+            own["$ref"] = _BASE + reference
+        return own
     return [_absolute(value) for value in node] if isinstance(node, list) else node
-
-
-def _absolute_entry(key: str, value: Any) -> Any:
-    if key == "$ref" and isinstance(value, str) and value.startswith("#"):
-        return _BASE + value
-    return _absolute(value)
 
 
 def joined_schema(first: Schema, second: Schema) -> dict[str, Any]:
@@ -253,20 +250,6 @@ _JOINS: Mapping[str, Callable[[Any, Any], Any]] = {
     # Null is valid only where both parts allow it.
     "nullable": lambda first, second: first is True and second is True,
 }
-
-
-def _values_of(discriminator: Mapping[str, Any], branch: Mapping[str, Any]) -> list[str]:
-    reference = branch.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return []
-    name = reference.rpartition("/")[2]
-    mapping = discriminator.get("mapping")
-    mapped = [
-        value
-        for value, target in (mapping if isinstance(mapping, Mapping) else {}).items()
-        if isinstance(target, str) and target.rpartition("/")[2] == name
-    ]
-    return mapped or [name]
 
 
 def unescaped(step: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import string
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,26 +19,19 @@ from orchestrator.sandbox.schema_validators import texts_matching
 from orchestrator.sandbox.served_operations import ERROR_LISTS
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
-_PLENTY = 1_000
 _MOST = 5_000
-_DEEPEST = 5
 _DEEP = 40
 """Levels of schemas below which nothing more is generated."""
-_OTHER_KINDS = ("string", "integer", "boolean", "object", "array", "null")
 # A state in this list means that the resource was just created and is live.
 _STANDING_STATES = ("confirmed", "booked", "active", "reserved", "accepted", "sent", "submitted")
-_ALWAYS_TRUE = ("healthy", "ok", "success", "allowed", "available")
 _CANCEL = ("cancel", "refund", "void", "revert", "recall", "withdraw", "delete", "remove", "releas")
 # Whole words only: "suspended" and "extended" do not mean an end.
 _ENDED = frozenset({"ended", "closed", "terminated", "revoked", "archived", "inactive"})
 _GONE = (*_CANCEL, "reject", "declin", "fail", "expir", "error", "draft", "deliver", "reimburs")
 ATTEMPTS = 20
-_LONGEST = 5_000_000
 _LONG = 1_000
 _CODE = string.ascii_lowercase + string.digits
 _PLAIN_WORDS = ("green", "north", "harbour", "garden", "river", "stone", "central", "morning")
-_EXAMPLE_NETS = ("192.0.2", "198.51.100", "203.0.113")
-_SOME_DAY = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class UnsupportedSchema(ValueError):
@@ -50,11 +43,6 @@ class Effort:
     """The number of values generated for one answer; a long text counts as several."""
 
     values: int = 0
-
-    @property
-    def is_large(self) -> bool:
-        """True if only required values should be generated from now on."""
-        return self.values > _PLENTY
 
     def spend(self, values: int) -> None:
         """Count values.
@@ -94,6 +82,10 @@ class Scene:
     is_request: bool = False
     effort: Effort = field(default_factory=Effort)
 
+    def is_enough(self, depth: int) -> bool:
+        """Return True if only required values should be generated from now on."""
+        return depth > 5 or self.effort.values > 1_000
+
     def inside(self) -> Scene:
         """The scene of a nested object, where only the currency hint keeps its meaning."""
         kept = {key: value for key, value in self.hints.items() if key == "currency"}
@@ -121,8 +113,21 @@ class Synthesizer:
         hint = scene.hints.get(name)
         if hint is not None and self._book.is_valid(resolved, hint):
             return hint
-        candidates = self._candidates(resolved, scene, name, depth)
-        return self._first_valid(resolved, candidates, name)
+
+        def candidates() -> Iterator[Any]:
+            if scene.is_request:
+                yield from examples(resolved)
+            variants = self._book.variants(resolved)
+            if depth > 0:
+                # A reference by id is shorter than a nested object, and equally valid.
+                parted = ("object", "array")
+                variants = tuple(sorted(variants, key=lambda v: self._book.type_of(v) in parted))
+            for variant in variants:
+                with suppress(UnsupportedSchema):
+                    yield from self._plain(variant, scene, name, depth)
+            yield from examples(resolved)
+
+        return self._first_valid(resolved, candidates(), name)
 
     def object(self, schema: Schema, scene: Scene) -> dict[str, Any]:
         """Return one object with every property that the scene does not omit.
@@ -135,7 +140,8 @@ class Synthesizer:
         fault: UnsupportedSchema | None = None
         for variant in self._book.variants(resolved):
             try:
-                for made in self._objects(variant, scene, 0):
+                for is_scarce in (False, True):
+                    made = self._object(variant, scene, 0, is_scarce=is_scarce)
                     if self._book.is_valid(resolved, made):
                         return made
                     first = made if first is None else first
@@ -146,29 +152,27 @@ class Synthesizer:
         # The schema contradicts itself: an object with as many values as possible is best.
         return first
 
-    def _objects(self, schema: Schema, scene: Scene, depth: int) -> Iterator[dict[str, Any]]:
-        yield self._object(schema, scene, depth, is_scarce=False)
-        yield self._object(schema, scene, depth, is_scarce=True)
-
     def _object(
         self, schema: Schema, scene: Scene, depth: int, *, is_scarce: bool
     ) -> dict[str, Any]:
         listed = schema.get("required", [])
         required = set(listed) if isinstance(listed, list) else set()
         properties = schema.get("properties", {})
+        other_direction = "readOnly" if scene.is_request else "writeOnly"
         made: dict[str, Any] = {}
         for name, inner in properties.items():
             is_wanted = name in required
-            is_enough = depth > _DEEPEST or scene.effort.is_large or is_scarce
-            if not is_wanted and (
-                is_enough or scene.omit(name) or self._is_other_direction(inner, scene)
-            ):
+            if not is_wanted and (is_scarce or scene.is_enough(depth) or scene.omit(name)):
                 continue
-            if name == "error" and not (is_wanted or scene.is_request or name in scene.hints):
+            resolved = self._book.resolve(inner)
+            is_plain = not scene.is_request and name not in scene.hints
+            is_empty = self._book.type_of(resolved) == "array" and not resolved.get("minItems")
+            if is_plain and is_empty and name.casefold() in ERROR_LISTS:
+                # A success has no errors.
+                made |= {name: []} if is_wanted else {}
                 continue
-            if name.casefold() in ERROR_LISTS and self._leaves_empty(name, inner, scene):
-                if is_wanted:
-                    made[name] = []
+            is_fault = name == "error" and is_plain
+            if not is_wanted and (is_fault or resolved.get(other_direction) is True):
                 continue
             below = scene if depth == 0 else scene.inside()
             try:
@@ -176,37 +180,23 @@ class Synthesizer:
             except UnsupportedSchema:
                 if is_wanted:
                     raise
+        extra = schema.get("additionalProperties")
+        more: Schema = extra if isinstance(extra, Mapping) else {}
         for name in required - set(properties):
-            made[name] = self.value(
-                _additional_schema(schema), scene.inside(), name=name, depth=depth + 1
-            )
-        missing = int(schema.get("minProperties", 0)) - len(made)
+            made[name] = self.value(more, scene.inside(), name=name, depth=depth + 1)
+        least = int(schema.get("minProperties", 0))
+        missing = least - len(made)
         if missing <= 0:
             return made
         patterns = schema.get("patternProperties") or {}
-        pattern, inner = next(iter(patterns.items()), ("", _additional_schema(schema)))
-        attempts = ATTEMPTS + missing
-        names = (
-            texts_matching(pattern, scene.rng, attempts=attempts)
-            if pattern
-            else (f"name_{number}" for number in range(missing))
-        )
+        pattern, inner = next(iter(patterns.items()), ("", more))
+        names: Iterable[str] = (f"name_{number}" for number in range(missing))
+        if pattern:
+            names = texts_matching(pattern, scene.rng, attempts=ATTEMPTS + missing)
         for name in names:
-            if len(made) < int(schema["minProperties"]) and name not in made:
+            if len(made) < least and name not in made:
                 made[name] = self.value(inner, scene.inside(), name=name, depth=depth + 1)
         return made
-
-    def _leaves_empty(self, name: str, schema: Schema, scene: Scene) -> bool:
-        """Return True if an answer lists errors there, which a success has none of."""
-        if scene.is_request or name in scene.hints:
-            return False
-        listed = self._book.resolve(schema)
-        return self._book.type_of(listed) == "array" and not listed.get("minItems")
-
-    def _is_other_direction(self, schema: Schema, scene: Scene) -> bool:
-        """Return True if a property does not occur in this direction."""
-        resolved = self._book.resolve(schema)
-        return resolved.get("readOnly" if scene.is_request else "writeOnly") is True
 
     def identifier(self, schema: Schema, rng: Random, *, name: str) -> str | int:
         """Return an id in the style of the schema's example: "bkg_" and more for "bkg_4f81c0".
@@ -260,19 +250,6 @@ class Synthesizer:
                 return candidate
         raise _nothing_for(name)
 
-    def _candidates(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
-        if scene.is_request:
-            yield from examples(schema)
-        variants = self._book.variants(schema)
-        if depth > 0:
-            # A reference by id is shorter than a nested object, and equally valid.
-            compound = ("object", "array")
-            variants = tuple(sorted(variants, key=lambda one: self._book.type_of(one) in compound))
-        for variant in variants:
-            with suppress(UnsupportedSchema):
-                yield from self._plain(variant, scene, name, depth)
-        yield from examples(schema)
-
     def _plain(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
         if "const" in schema:
             yield schema["const"]
@@ -281,13 +258,14 @@ class Synthesizer:
             yield from scene.rng.sample(values, len(values))
             yield from schema["enum"]
             return
-        kind = self._book.type_of(schema)
+        kind, declared = self._book.type_of(schema), schema.get("type")
         yield from self._typed(kind, schema, scene, name, depth)
-        others = schema.get("type") if isinstance(schema.get("type"), list) else _OTHER_KINDS
-        if kind is None or isinstance(schema.get("type"), list):
-            for other in others or ():
-                with suppress(UnsupportedSchema):
-                    yield from self._typed(other, schema, scene, name, depth)
+        others: Sequence[str] = declared if isinstance(declared, list) else ()
+        if kind is None and not others:
+            others = ("string", "integer", "boolean", "object", "array", "null")
+        for other in others:
+            with suppress(UnsupportedSchema):
+                yield from self._typed(other, schema, scene, name, depth)
         if schema.get("nullable"):
             yield None
 
@@ -297,9 +275,25 @@ class Synthesizer:
         match kind:
             case "object":
                 at = 0 if name in scene.wrappers else depth
-                yield from self._objects(schema, scene, at)
+                yield self._object(schema, scene, at, is_scarce=False)
+                yield self._object(schema, scene, at, is_scarce=True)
             case "array":
-                yield self._array(schema, scene, name, depth)
+                is_enough = scene.is_enough(depth)
+                least = int(schema.get("minItems", 0 if is_enough else 1))
+                most = min(int(schema.get("maxItems", 3)), max(least, 3))
+                if is_enough or "items" not in schema:
+                    most = least
+                below = scene if depth <= 1 else scene.inside()
+                count = scene.rng.randint(min(least, most), most)
+                singular, inner = name.removesuffix("s"), schema.get("items", {})
+                items: list[Any] = []
+                for _ in range(count * ATTEMPTS):
+                    item = self.value(inner, below, name=singular, depth=depth + 1)
+                    if not schema.get("uniqueItems") or item not in items:
+                        items.append(item)
+                    if len(items) == count:
+                        break
+                yield items
             case "string":
                 yield from strings(schema, scene, name, self._words)
             case "integer":
@@ -309,33 +303,11 @@ class Synthesizer:
             case "number":
                 yield from numbers(schema, scene.rng, name)
             case "boolean":
-                is_said = name in _ALWAYS_TRUE or name.casefold() in scene.done
+                is_true = name in ("healthy", "ok", "success", "allowed", "available")
+                is_said = is_true or name.casefold() in scene.done
                 yield is_said or scene.rng.random() < 0.7
             case "null":
                 yield None
-
-    def _array(self, schema: Schema, scene: Scene, name: str, depth: int) -> list[Any]:
-        is_enough = depth > _DEEPEST or scene.effort.is_large
-        least = int(schema.get("minItems", 0 if is_enough else 1))
-        most = min(int(schema.get("maxItems", 3)), max(least, 3))
-        if is_enough or "items" not in schema:
-            most = least
-        below = scene if depth <= 1 else scene.inside()
-        count = scene.rng.randint(min(least, most), most)
-        singular = name.removesuffix("s")
-        items: list[Any] = []
-        for _ in range(count * ATTEMPTS):
-            item = self.value(schema.get("items", {}), below, name=singular, depth=depth + 1)
-            if not schema.get("uniqueItems") or item not in items:
-                items.append(item)
-            if len(items) == count:
-                break
-        return items
-
-
-def _additional_schema(schema: Schema) -> Schema:
-    found = schema.get("additionalProperties")
-    return found if isinstance(found, Mapping) else {}
 
 
 def _is_ended(state: str) -> bool:
@@ -350,8 +322,8 @@ def strings(
     schema: Schema, scene: Scene, name: str, words: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Yield texts that may conform, the likeliest first."""
-    rng = scene.rng
-    scene.effort.spend(int(schema.get("minLength", 0)) // _LONG)
+    rng, least = scene.rng, int(schema.get("minLength", 0))
+    scene.effort.spend(least // _LONG)
     yield from _formatted(str(schema.get("format")), scene, name)
     if name == "id" or name.endswith("_id"):
         yield from identifiers(schema, rng, name)
@@ -362,7 +334,8 @@ def strings(
     yield from (text for text in examples(schema) if isinstance(text, str))
     if "pattern" in schema:
         yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
-    yield from _sentences(schema, rng, name)
+    text = f"{name.replace('_', ' ')} {' '.join(rng.sample(_PLAIN_WORDS, 2))}".strip()
+    yield text[: int(schema.get("maxLength", len(text)))].strip().ljust(least, "x")
     yield "".join(rng.choices(_CODE, k=min(int(schema.get("maxLength", 12)), _LONG)))
 
 
@@ -376,7 +349,8 @@ def examples(schema: Schema) -> list[Any]:
 
 def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
     """Yield texts that can be ids: in the format, else in the style of the schema's example."""
-    yield from _formatted(str(schema.get("format")), Scene(rng, _SOME_DAY, _SOME_DAY), name)
+    some_day = datetime(2030, 1, 1, tzinfo=UTC)
+    yield from _formatted(str(schema.get("format")), Scene(rng, some_day, some_day), name)
     if "pattern" in schema:
         yield from texts_matching(schema["pattern"], rng, attempts=ATTEMPTS)
     styles = (re.match(r"([A-Za-z]+[_-])", str(example)) for example in examples(schema))
@@ -386,7 +360,7 @@ def identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
         yield str(rng.randrange(10**5, 10**9))
     yield prefix + code
     yield code[: int(schema.get("maxLength", 10))]
-    yield "".join(rng.choices(_CODE, k=min(int(schema.get("minLength", 12)), _LONGEST)))
+    yield "".join(rng.choices(_CODE, k=min(int(schema.get("minLength", 12)), 5_000_000)))
 
 
 def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
@@ -395,7 +369,17 @@ def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
         case "date":
             yield scene.day.date().isoformat()
         case "date-time":
-            yield timestamp(_moment(scene, name))
+            is_past = name.endswith("_at") and not scene.is_request
+            if name.startswith("expire"):
+                # Whole days, so that the same search within a day gives the same offers.
+                end = scene.now.replace(hour=23, minute=59, second=0)
+                yield timestamp(end + timedelta(days=1))
+            elif is_past and not name.startswith(("depart", "arriv", "start", "end", "send")):
+                yield timestamp(scene.now)
+            else:
+                days = 1 if name.startswith(("end", "valid_until")) else 0
+                moment = scene.day.replace(hour=rng.randint(7, 18), minute=0, second=0)
+                yield timestamp(moment + timedelta(days=days))
         case "time":
             yield f"{rng.randint(7, 21):02}:{rng.choice((0, 15, 30, 45)):02}:00Z"
         case "uuid":
@@ -407,31 +391,14 @@ def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
         case "byte":
             yield base64.b64encode(" ".join(rng.sample(_PLAIN_WORDS, 2)).encode()).decode()
         case "ipv4":
-            yield f"{rng.choice(_EXAMPLE_NETS)}.{rng.randint(1, 254)}"
+            net = rng.choice(("192.0.2", "198.51.100", "203.0.113"))
+            yield f"{net}.{rng.randint(1, 254)}"
         case "ipv6":
             yield f"2001:db8::{rng.randint(1, 0xFFFF):x}"
         case "hostname":
             yield f"{'-'.join(rng.sample(_PLAIN_WORDS, 2))}.example.com"
         case "duration":
             yield f"PT{rng.randint(1, 9) * 15}M"
-
-
-def _moment(scene: Scene, name: str) -> datetime:
-    if name.startswith("expire"):
-        # Whole days, so that the same search within a day gives the same offers.
-        return scene.now.replace(hour=23, minute=59, second=0) + timedelta(days=1)
-    is_past = name.endswith("_at") and not scene.is_request
-    if is_past and not name.startswith(("depart", "arriv", "start", "end", "send")):
-        return scene.now
-    later = timedelta(days=1) if name.startswith(("end", "valid_until")) else timedelta()
-    return scene.day.replace(hour=scene.rng.randint(7, 18), minute=0, second=0) + later
-
-
-def _sentences(schema: Schema, rng: Random, name: str) -> Iterator[str]:
-    words = " ".join(rng.sample(_PLAIN_WORDS, 2))
-    text = f"{name.replace('_', ' ')} {words}".strip()
-    most = int(schema.get("maxLength", len(text)))
-    yield text[:most].strip().ljust(int(schema.get("minLength", 0)), "x")
 
 
 def integers(schema: Schema, rng: Random, name: str) -> Iterator[int]:
@@ -458,7 +425,16 @@ def numbers(schema: Schema, rng: Random, name: str) -> Iterator[float]:
 def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
     is_money = name in MONEY_NAMES or "price" in name
     usual = (20.0, 300.0) if is_money else (1.0, 100.0)
-    low, high = _limit(schema, "Minimum", step), _limit(schema, "Maximum", -step)
+    limits: list[Any] = []
+    for side, inward in (("Minimum", step), ("Maximum", -step)):
+        limit, exclusive = schema.get(side.lower()), schema.get(f"exclusive{side}")
+        # OpenAPI 3.0 writes exclusive limits as true next to the limit, 3.1 as the limit itself.
+        if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
+            limit = exclusive + inward
+        elif exclusive is True and limit is not None:
+            limit = limit + inward
+        limits.append(limit)
+    low, high = limits
     if low is None:
         low = usual[0] if high is None or high >= usual[0] else high - usual[1]
     elif is_money and low < usual[0] and (high is None or high >= usual[0]):
@@ -466,11 +442,3 @@ def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
     if high is None:
         high = max(usual[1], low + usual[1])
     return float(low), float(high)
-
-
-def _limit(schema: Schema, name: str, step: float) -> Any:
-    limit, exclusive = schema.get(name.lower()), schema.get(f"exclusive{name}")
-    # OpenAPI 3.0 writes exclusive limits as true next to the limit, 3.1 as the limit itself.
-    if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
-        return exclusive + step
-    return limit + step if exclusive is True and limit is not None else limit

@@ -6,9 +6,9 @@ import asyncio
 import json
 import mimetypes
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -100,9 +100,19 @@ def read_path(style: Style, text: str, values: WireValues) -> Any:
     if style.style == "label":
         between = "." if style.explode else ","
         return _delimited(style, text.removeprefix("."), (between,), values, unquote)
-    if style.style == "matrix":
-        return _matrix(style, text.removeprefix(";"), values)
-    return _delimited(style, text, (",",), values, unquote)
+    if style.style != "matrix":
+        return _delimited(style, text, (",",), values, unquote)
+    text = text.removeprefix(";")
+    parts = [part.partition("=") for part in text.split(";")]
+    own = [value for name, _, value in parts if unquote(name) == style.name]
+    types = values.types(style.schema) if style.explode else set()
+    if "array" in types and len(own) == len(parts):
+        return values.listed(style.schema, [unquote(value) for value in own])
+    if "object" in types:
+        pairs = [(unquote(name), unquote(value)) for name, _, value in parts]
+        return values.named(style.schema, pairs)
+    flat = replace(style, explode=False)
+    return _delimited(flat, own[0] if own else text, (",",), values, unquote)
 
 
 def read_header(style: Style, text: str, values: WireValues) -> Any:
@@ -123,8 +133,14 @@ def read_named(style: Style, query: RawQuery, claimed: Sequence[str], values: Wi
         return _of_content(style, found[-1], values) if found else ABSENT
     is_object = "object" in values.types(style.schema)
     if style.style != "deepObject" and style.explode and is_object:
-        whole = _exploded_object(style, query, claimed, values)
-        if whole is not ABSENT:
+        own, is_map = values.names(style.schema), values.is_map(style.schema)
+        whole = {}
+        for root in dict.fromkeys(name.partition("[")[0] for name, _ in query.pairs):
+            is_own = root in own or (is_map and root not in claimed and root != style.name)
+            tree = tree_of(root, query.pairs) if is_own else None
+            if tree is not None:
+                whole[root] = values.nested(values.property(style.schema, root), tree)
+        if whole:
             return whole
     if not style.explode and style.style != "deepObject":
         raw = [text for name, text in query.parts if name == style.name]
@@ -135,19 +151,6 @@ def read_named(style: Style, query: RawQuery, claimed: Sequence[str], values: Wi
     return ABSENT if tree is None else values.nested(style.schema, tree, counted=counted)
 
 
-def _exploded_object(
-    style: Style, query: RawQuery, claimed: Sequence[str], values: WireValues
-) -> Any:
-    own, is_map = values.names(style.schema), values.is_map(style.schema)
-    found = {}
-    for root in dict.fromkeys(name.partition("[")[0] for name, _ in query.pairs):
-        is_own = root in own or (is_map and root not in claimed and root != style.name)
-        tree = tree_of(root, query.pairs) if is_own else None
-        if tree is not None:
-            found[root] = values.nested(values.property(style.schema, root), tree)
-    return found or ABSENT
-
-
 def _of_content(style: Style, text: str, values: WireValues) -> Any:
     if is_json_type(str(style.content_type)):
         try:
@@ -155,18 +158,6 @@ def _of_content(style: Style, text: str, values: WireValues) -> Any:
         except (ValueError, RecursionError):
             return text
     return values.scalar(style.schema, text)
-
-
-def _matrix(style: Style, text: str, values: WireValues) -> Any:
-    parts = [part.partition("=") for part in text.split(";")]
-    own = [value for name, _, value in parts if unquote(name) == style.name]
-    if style.explode and "array" in values.types(style.schema) and len(own) == len(parts):
-        return values.listed(style.schema, [unquote(value) for value in own])
-    if style.explode and "object" in values.types(style.schema):
-        pairs = [(unquote(name), unquote(value)) for name, _, value in parts]
-        return values.named(style.schema, pairs)
-    flat = Style(style.name, style.style, False, style.schema, style.content_type)
-    return _delimited(flat, own[0] if own else text, (",",), values, unquote)
 
 
 def _delimited(
@@ -188,16 +179,12 @@ def _delimited(
     if "array" in types:
         readings.append(values.listed(style.schema, [decode(part) for part in parts]))
     if "object" in types:
-        pairs = _pairs(parts, explode=style.explode)
+        pairs = list(zip(parts[::2], parts[1::2], strict=False))
+        if style.explode:
+            pairs = [(n, value) for n, _, value in (part.partition("=") for part in parts)]
         decoded = [(decode(name), decode(value)) for name, value in pairs]
         readings.append(values.named(style.schema, decoded))
-    return values.first_fitting(style.schema, readings or [decode(text)])
-
-
-def _pairs(parts: Sequence[str], *, explode: bool) -> list[tuple[str, str]]:
-    if explode:
-        return [(name, value) for name, _, value in (part.partition("=") for part in parts)]
-    return list(zip(parts[::2], parts[1::2], strict=False))
+    return values.fitting(style.schema, readings or [decode(text)])
 
 
 class WireValues:
@@ -231,30 +218,33 @@ class WireValues:
 
     def items(self, schema: Schema) -> Schema:
         """Return the schema of an array's elements."""
-        for one in self._book.variants(schema):
-            if isinstance(one.get("items"), Mapping):
-                items: Schema = one["items"]
-                return items
-        return {}
+        found = (one.get("items") for one in self._book.variants(schema))
+        return next((items for items in found if isinstance(items, Mapping)), {})
 
     def property(self, schema: Schema, name: str) -> Schema:
         """Return the schema of an object's property."""
-        for one in self._book.variants(schema):
-            properties = one.get("properties")
-            if isinstance(properties, Mapping) and isinstance(properties.get(name), Mapping):
-                found: Schema = properties[name]
-                return found
-        for one in self._book.variants(schema):
-            extra = one.get("additionalProperties")
-            if isinstance(extra, Mapping):
-                return extra
-        return {}
+        variants = self._book.variants(schema)
+        declared = (one["properties"] for one in variants if "properties" in one)
+        own = (found.get(name) for found in declared if isinstance(found, Mapping))
+        extra = (one.get("additionalProperties") for one in variants)
+        return next((found for found in (*own, *extra) if isinstance(found, Mapping)), {})
 
     def scalar(self, schema: Schema, text: str) -> Any:
         """Return the first reading of a text that conforms, else the likeliest reading."""
-        readings = list(self._readings(self.types(schema), text))
-        fitting = (value for value in readings if self._book.is_valid(schema, value))
-        return next(fitting, readings[0])
+        types = self.types(schema)
+        readings: list[Any] = []
+        if types & {"integer", "number"} and _INTEGER.fullmatch(text):
+            readings.append(int(text))
+        elif "number" in types and _NUMBER.fullmatch(text):
+            readings.append(float(text))
+        if "boolean" in types and text in ("true", "false"):
+            readings.append(text == "true")
+        if "null" in types and text == "null":
+            readings.append(None)
+        if types & {"object", "array"} and text[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                readings.append(json.loads(text))
+        return self.fitting(schema, [*readings, text])
 
     def listed(self, schema: Schema, texts: Sequence[str]) -> list[Any]:
         """Return the elements of an array."""
@@ -265,7 +255,7 @@ class WireValues:
         """Return the properties of an object."""
         return {name: self.scalar(self.property(schema, name), text) for name, text in pairs}
 
-    def first_fitting(self, schema: Schema, values: Sequence[Any]) -> Any:
+    def fitting(self, schema: Schema, values: Sequence[Any]) -> Any:
         """Return the first reading that conforms, else the first."""
         return next((value for value in values if self._book.is_valid(schema, value)), values[0])
 
@@ -280,45 +270,27 @@ class WireValues:
         readings = [self._shaped(variant, tree, depth) for variant in variants]
         if counted and isinstance(tree, list):
             readings.sort(key=lambda value: isinstance(value, list))
-        return self.first_fitting(schema, readings)
+        return self.fitting(schema, readings)
 
     def _shaped(self, schema: Schema, tree: Tree | list[str], depth: int) -> Any:
+        types = self.types(schema)
         if isinstance(tree, list):
-            if "array" not in self.types(schema):
+            if "array" not in types:
                 return self.listed({}, tree) if len(tree) > 1 else self.scalar(schema, tree[0])
             # One text may also be the whole list, as JSON.
             readings = [self.listed(schema, tree)]
             readings += [self.scalar(schema, tree[0])] if len(tree) == 1 else []
-            return self.first_fitting(schema, readings)
-        types = self.types(schema)
+            return self.fitting(schema, readings)
         is_counted = all(step.isdecimal() or not step for step in tree)
-        if "array" in types or (is_counted and "object" not in types):
-            items = self.items(schema)
-            ordered = sorted(tree.items(), key=lambda pair: int(pair[0] or 0))
-            elements = [text for step, one in ordered if not step for text in one]
-            counted = [one for step, one in ordered if step]
-            return [
-                *(self.scalar(items, text) for text in elements),
-                *(self.nested(items, one, depth + 1) for one in counted),
-            ]
-        return {
-            step: self.nested(self.property(schema, step), one, depth + 1)
-            for step, one in tree.items()
-        }
-
-    def _readings(self, types: set[str], text: str) -> Iterator[Any]:
-        if types & {"integer", "number"} and _INTEGER.fullmatch(text):
-            yield int(text)
-        elif "number" in types and _NUMBER.fullmatch(text):
-            yield float(text)
-        if "boolean" in types and text in ("true", "false"):
-            yield text == "true"
-        if "null" in types and text == "null":
-            yield None
-        if types & {"object", "array"} and text[:1] in ("{", "["):
-            with suppress(ValueError, RecursionError):
-                yield json.loads(text)
-        yield text
+        if "array" not in types and ("object" in types or not is_counted):
+            return {
+                step: self.nested(self.property(schema, step), one, depth + 1)
+                for step, one in tree.items()
+            }
+        items = self.items(schema)
+        ordered = sorted(tree.items(), key=lambda pair: int(pair[0] or 0))
+        elements = [self.scalar(items, text) for step, one in ordered if not step for text in one]
+        return elements + [self.nested(items, one, depth + 1) for step, one in ordered if step]
 
 
 def tree_of(name: str, pairs: Sequence[tuple[str, str]]) -> Tree | list[str] | None:
@@ -328,29 +300,19 @@ def tree_of(name: str, pairs: Sequence[tuple[str, str]]) -> Tree | list[str] | N
         return plain
     tree: Tree = {}
     for key, text in pairs:
-        steps = _steps(name, key)
-        if steps:
-            _put(tree, steps, text)
+        rest = key.removeprefix(name)
+        if not key.startswith(f"{name}[") or len(rest) > 1000:
+            continue
+        steps = _STEP.findall(rest)
+        if "".join(f"[{step}]" for step in steps) != rest:
+            continue
+        inner: Any = tree
+        for step in steps[:-1]:
+            inner = inner.setdefault(step, {}) if isinstance(inner, dict) else None
+        texts = inner.setdefault(steps[-1], []) if isinstance(inner, dict) else None
+        if isinstance(texts, list):
+            texts.append(text)
     return tree or None
-
-
-def _steps(name: str, key: str) -> list[str]:
-    rest = key.removeprefix(name)
-    if not key.startswith(f"{name}[") or len(rest) > 1000:
-        return []
-    steps = _STEP.findall(rest)
-    return steps if "".join(f"[{step}]" for step in steps) == rest else []
-
-
-def _put(tree: Tree, steps: Sequence[str], text: str) -> None:
-    for step in steps[:-1]:
-        inner = tree.setdefault(step, {})
-        if not isinstance(inner, dict):
-            return
-        tree = inner
-    texts = tree.setdefault(steps[-1], [])
-    if isinstance(texts, list):
-        texts.append(text)
 
 
 _BEGINNINGS = {
@@ -359,27 +321,20 @@ _BEGINNINGS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
     "application/zip": b"PK\x03\x04",
 }
-_TEXT = "The sandbox made this text up."
-_MARKUP = "<made-up/>"
 BODILESS = frozenset({204, 205, 304})
 TRANSPORT = "sandbox.transport"
 """Key of the app's state that holds the connection, if there is one."""
 
 _PAGE = "<!doctype html><title>{0}</title><h1>{0}</h1><p>Back soon.</p>"
-_ERROR = {"error": "not_possible", "message": "It did not work out."}
 _UNUSED = re.compile(r"note|remark|comment|description|message")
 _OFFSET = re.compile(r"(?<=\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$")
 _HUGE = 20_000
-_COSTLY = [[0] * 1_000] * 300
 _HOSTILE = {
     "Retry-After": "Mon, 01 Jan 2024 00:00:00 +99999999999999999999",
     "Content-Disposition": "attachment; filename*=idna''x",
     "Set-Cookie": "a=\u00e9; Path=/",
     "Link": "<<>>; rel=" + ";" * 500,
 }
-_REFERENCES = ("client_reference", "reference")
-_CHUNK = b"fff\r\n"
-"""Announces more bytes than will follow."""
 
 
 def answer_response(
@@ -391,30 +346,25 @@ def answer_response(
     """
     replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
     headers = {**answer.headers, **replayed}
-    kind = operation.answer_type
-    if answer.status in BODILESS or (kind is None and answer.body is None):
-        return Response(status_code=answer.status, headers=headers)
+    kind, status = operation.answer_type, answer.status
+    if status in BODILESS or (kind is None and answer.body is None):
+        return Response(status_code=status, headers=headers)
     if kind is None or may_be_json(kind):
         sent_as = "application/json" if kind is None or "*" in kind else kind
-        return JSONResponse(
-            answer.body, status_code=answer.status, headers=headers, media_type=sent_as
-        )
-    main = kind.split(";")[0].strip().lower()
+        return JSONResponse(answer.body, status_code=status, headers=headers, media_type=sent_as)
+    main = essence_of(kind)
     sent_as = "application/octet-stream" if "*" in main else kind
-    named: Mapping[str, str] = {}
     content: str | bytes
     if "xml" in main or "html" in main:
-        content = _MARKUP
+        content = "<made-up/>"
     elif main.startswith("text/") or "json" in main or "yaml" in main:
-        content = _TEXT
+        content = "The sandbox made this text up."
     else:
-        media_type = sent_as
         label = f"The sandbox made this up for {url}\n".encode()
-        content = _BEGINNINGS.get(media_type, b"") + b"\x00\xff\n" + label
-        ending = mimetypes.guess_extension(sent_as) or ".bin"
-        name = f"{operation.operation_id}{ending}"
-        named = {"content-disposition": f'attachment; filename="{name}"'}
-    response = Response(content, status_code=answer.status, headers={**named, **headers})
+        content = _BEGINNINGS.get(sent_as, b"") + b"\x00\xff\n" + label
+        name = f"{operation.operation_id}{mimetypes.guess_extension(sent_as) or '.bin'}"
+        headers = {"content-disposition": f'attachment; filename="{name}"', **headers}
+    response = Response(content, status_code=status, headers=headers)
     # Starlette would add a charset to the declared type.
     response.headers["content-type"] = sent_as
     return response
@@ -434,19 +384,14 @@ def refusal_response(
     media_type = next((name for name in listed if is_json_type(name)), None)
     if media_type is None:
         return problem.to_response()
-    body = _fitting(document, content[media_type].get("schema") or {}, problem.to_json(), now)
+    schema, body = content[media_type].get("schema") or {}, problem.to_json()
+    if not document.book.is_valid(schema, body):
+        scene = Scene(Random(0), now, now, body)
+        with suppress(UnsupportedSchema):
+            body = Synthesizer(document.book, {}).object(schema, scene)
     return JSONResponse(
         body, status_code=problem.status, headers=problem.headers, media_type=media_type
     )
-
-
-def _fitting(document: Document, schema: Any, body: dict[str, Any], now: datetime) -> Any:
-    if document.book.is_valid(schema, body):
-        return body
-    scene = Scene(Random(0), now, now, body, lambda name: False, frozenset())
-    with suppress(UnsupportedSchema):
-        return Synthesizer(document.book, {}).object(schema, scene)
-    return body
 
 
 def gateway_page(status: int) -> Response:
@@ -471,42 +416,39 @@ def broken_success(
     if breach == "html":
         return HTMLResponse(_PAGE.format("Maintenance"), status_code=status)
     if breach == "error":
-        return JSONResponse(_ERROR, status_code=status)
-    body = answer.body if answer else {}
+        error = {"error": "not_possible", "message": "It did not work out."}
+        return JSONResponse(error, status_code=status)
+    whole = answer.body if answer else {}
     if breach == "no_reference":
-        return JSONResponse(_unnamed(body), status_code=status)
-    return _odd(breach, status, body if isinstance(body, Mapping) else {}, earlier)
-
-
-def _odd(
-    odd: OddAnswer, status: int, body: Mapping[str, Any], earlier: Mapping[str, Any]
-) -> Response:
+        return JSONResponse(_unnamed(whole), status_code=status)
+    body = whole if isinstance(whole, Mapping) else {}
     headers: Mapping[str, str] = {}
     media_type = "application/json"
-    if odd == "null":
-        unused = [n for n, v in body.items() if isinstance(v, str) and _UNUSED.search(n)]
-        body = {**body, "remark": None, **dict.fromkeys(unused)}
-    elif odd == "naive_time":
-        body = {n: _OFFSET.sub("", v) if isinstance(v, str) else v for n, v in body.items()}
-    elif odd == "surrogate":
-        body = {**body, "remark": "\ud83d"}
-    elif odd == "hostile_headers":
-        headers = _HOSTILE
-    elif odd == "other_status":
-        status, media_type = 203, "text/plain"
-    elif odd == "multi_status":
-        items = [{"status": 201}, {"status": 422, "error": "refused"}]
-        status, body = 207, {**body, "items": items}
-    elif odd == "requires_action":
-        body = {**body, "status": "requires_action"}
-    elif odd == "says_no":
-        body = {**body, "success": False, "error": "it was not done"}
-    elif odd == "huge_id":
-        body = {**body, **{n: "k" * _HUGE for n in id_names(body) if isinstance(body[n], str)}}
-    elif odd == "costly":
-        body = {**body, "rows": _COSTLY}
-    else:
-        body = {**body, **earlier}
+    match breach:
+        case "null":
+            unused = [n for n, v in body.items() if isinstance(v, str) and _UNUSED.search(n)]
+            body = {**body, "remark": None, **dict.fromkeys(unused)}
+        case "naive_time":
+            body = {n: _OFFSET.sub("", v) if isinstance(v, str) else v for n, v in body.items()}
+        case "surrogate":
+            body = {**body, "remark": "\ud83d"}
+        case "hostile_headers":
+            headers = _HOSTILE
+        case "other_status":
+            status, media_type = 203, "text/plain"
+        case "multi_status":
+            items = [{"status": 201}, {"status": 422, "error": "refused"}]
+            status, body = 207, {**body, "items": items}
+        case "requires_action":
+            body = {**body, "status": "requires_action"}
+        case "says_no":
+            body = {**body, "success": False, "error": "it was not done"}
+        case "huge_id":
+            body = {**body, **{n: "k" * _HUGE for n in id_names(body) if isinstance(body[n], str)}}
+        case "costly":
+            body = {**body, "rows": [[0] * 1_000] * 300}
+        case "id_twice":
+            body = {**body, **earlier}
     # Not JSONResponse, which cannot write half a character.
     return Response(json.dumps(body), status_code=status, headers=headers, media_type=media_type)
 
@@ -516,7 +458,7 @@ def _unnamed(body: Any) -> Any:
         return [_unnamed(item) for item in body]
     if not isinstance(body, Mapping):
         return body
-    names = {*id_names(body), *_REFERENCES}
+    names = {*id_names(body), "client_reference", "reference"}
     return {name: _unnamed(value) for name, value in body.items() if name not in names}
 
 
@@ -546,7 +488,8 @@ async def break_off(
     half = body[: len(body) // 2]
     await send({"type": "http.response.body", "body": half, "more_body": True})
     if in_chunk:
-        connection.write(_CHUNK + body[len(half) :])
+        # It announces more bytes than will follow.
+        connection.write(b"fff\r\n" + body[len(half) :])
     connection.close()
     await _until_closed(receive)
 

@@ -53,7 +53,6 @@ from orchestrator.core.errors import (
     ServiceUnavailable,
 )
 from orchestrator.core.limits import Limits
-from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionResult
@@ -84,8 +83,6 @@ from orchestrator.sandbox import (
 from orchestrator.settings import Settings
 from orchestrator.testing.sample_arguments import make_up_person
 
-_START_S = 40.0
-
 
 @asynccontextmanager
 async def running_temporal(folder: Path) -> AsyncIterator[Client]:
@@ -107,42 +104,32 @@ async def running_temporal(folder: Path) -> AsyncIterator[Client]:
             start_new_session=True,
             umask=PRIVATE_UMASK,
         )
+    # Errors only, as planned faults make the SDK's core warn endlessly.
+    level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    runtime = Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=level)))
+    clock = asyncio.get_running_loop().time
+    deadline, client = clock() + 40.0, None
     try:
-        yield await _connected(f"127.0.0.1:{port}", process)
+        while client is None:
+            try:
+                connected = await Client.connect(
+                    f"127.0.0.1:{port}", data_converter=mission_converter(), runtime=runtime
+                )
+                await connected.count_workflows("WorkflowType = 'none'")
+                client = connected
+            except (RuntimeError, OSError) as error:
+                if clock() > deadline or process.returncode is not None:
+                    raise ServiceUnavailable("the Temporal server did not start") from error
+                await asyncio.sleep(0.05)
+        yield client
     finally:
         await end_process(process)
-
-
-async def _connected(address: str, process: asyncio.subprocess.Process) -> Client:
-    runtime = Runtime(telemetry=_quiet())
-    deadline = asyncio.get_running_loop().time() + _START_S
-    while True:
-        try:
-            client = await Client.connect(
-                address, data_converter=mission_converter(), runtime=runtime
-            )
-            await client.count_workflows("WorkflowType = 'none'")
-        except (RuntimeError, OSError) as error:
-            is_late = asyncio.get_running_loop().time() > deadline
-            if is_late or process.returncode is not None:
-                raise ServiceUnavailable("the Temporal server did not start") from error
-            await asyncio.sleep(0.05)
-        else:
-            return client
-
-
-def _quiet() -> TelemetryConfig:
-    """Log errors only, as planned faults make the SDK's core warn endlessly."""
-    level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
-    return TelemetryConfig(logging=LoggingConfig(filter=level))
 
 
 QUICK = MissionPolicy(call_timeout=timedelta(seconds=2), call_attempts=1)
 """Policy of scripted missions: after eleven seconds an unclear call can no longer arrive."""
 
 _LOOPBACK = "127.0.0.1"
-_SDK_SETTLES_S = 0.1
-"""A thread of the SDK that finishes a call while its loop ends can abort the process."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +202,14 @@ async def installed(
         catalog = Catalog.from_documents(turned)
         settings = _settings(turned, folder)
         temporal = await stack.enter_async_context(running_temporal(folder))
-        tools = await stack.enter_async_context(_tools(catalog, settings))
+        vault = open_vault(settings)
+        for field, value in make_up_person(catalog).items():
+            vault.put(field, value)
+        transport = CheckedTransport(OnlyThisMachine())
+        http = httpx.AsyncClient(transport=transport, trust_env=False)
+        tools = await stack.enter_async_context(
+            ToolClient(secrets=MadeUpSecrets(), pii=vault, http=http)
+        )
         usual = functools.cache(Router)
         from orchestrator.planning.rules.rule_planner import RulePlanner
 
@@ -242,22 +236,23 @@ def installed_in_background(
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="installation", daemon=True)
     thread.start()
+    held = installed(documents, folder, seed=seed)
+
+    async def leave() -> None:
+        await held.__aexit__(None, None, None)
+        # A thread of the SDK that finishes a call while its loop ends can abort the process.
+        await asyncio.sleep(0.1)
+
     try:
-        held = installed(documents, folder, seed=seed)
         running = asyncio.run_coroutine_threadsafe(held.__aenter__(), loop).result()
         try:
             yield running
         finally:
-            asyncio.run_coroutine_threadsafe(_leave(held), loop).result()
+            asyncio.run_coroutine_threadsafe(leave(), loop).result()
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-async def _leave(held: Any) -> None:
-    await held.__aexit__(None, None, None)
-    await asyncio.sleep(_SDK_SETTLES_S)
 
 
 class _Bare(SimplePlugin):
@@ -282,15 +277,6 @@ class OnlyThisMachine(AddressPolicy):
         return list(addresses)
 
 
-def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
-    vault = open_vault(settings)
-    for field, value in make_up_person(catalog).items():
-        vault.put(field, value)
-    transport = CheckedTransport(OnlyThisMachine())
-    http = httpx.AsyncClient(transport=transport, trust_env=False)
-    return ToolClient(secrets=MadeUpSecrets(), pii=vault, http=http)
-
-
 def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
     specs = private_folder(folder / "specs")
     for number, (name, document) in enumerate(documents.items()):
@@ -305,7 +291,6 @@ def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
     )
 
 
-_SHORTEST_PAUSE_S = 0.05
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 0.5
 _GROWTH = 1.25
@@ -336,34 +321,29 @@ async def run_to_end(
         AssertionError: the mission asks a question, which no test code can answer.
         TimeoutError: the mission did not end in time.
     """
-    pause_s = _FIRST_PAUSE_S
-    async with asyncio.timeout(timeout_s), _ending(mission) as ending:
-        while not ending.done():
-            with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
-                waiting = await mission.waiting()
-                for card in waiting.cards:
-                    await decide(mission, card)
-                    pause_s = _FIRST_PAUSE_S
-                for question in waiting.questions:
-                    raise AssertionError(f"{question.question_id} asks: {question.question}")
-            await asyncio.wait([ending], timeout=pause_s)
-            pause_s = min(pause_s * _GROWTH, _LONGEST_PAUSE_S)
-        return ending.result()
-
-
-@contextlib.asynccontextmanager
-async def _ending(mission: MissionHandle) -> AsyncIterator[asyncio.Task[MissionResult]]:
-    """Wait for the result in a task that survives restarts of the server."""
 
     async def ended() -> MissionResult:
+        """Wait for the result over restarts of the server."""
         while True:
             with contextlib.suppress(NoWorker, ServerUnreachable):
                 return await mission.result()
             await asyncio.sleep(_LONGEST_PAUSE_S)
 
+    pause_s = _FIRST_PAUSE_S
     ending = asyncio.create_task(ended())
     try:
-        yield ending
+        async with asyncio.timeout(timeout_s):
+            while not ending.done():
+                with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
+                    waiting = await mission.waiting()
+                    for card in waiting.cards:
+                        await decide(mission, card)
+                        pause_s = _FIRST_PAUSE_S
+                    for question in waiting.questions:
+                        raise AssertionError(f"{question.question_id} asks: {question.question}")
+                await asyncio.wait([ending], timeout=pause_s)
+                pause_s = min(pause_s * _GROWTH, _LONGEST_PAUSE_S)
+            return ending.result()
     finally:
         ending.cancel()
         await asyncio.wait([ending])
@@ -377,7 +357,7 @@ async def eventually(ask: Callable[[], Awaitable[T]], *, timeout_s: float = 60.0
     Raises:
         TimeoutError: there was none in time.
     """
-    clock, pause_s = asyncio.get_running_loop().time, _SHORTEST_PAUSE_S
+    clock, pause_s = asyncio.get_running_loop().time, 0.05
     async with asyncio.timeout(timeout_s):
         while True:
             began = clock()
@@ -396,30 +376,25 @@ class Leftover(NamedTuple):
 
 async def find_leftovers(sandbox: SandboxClient, mission_id: str) -> list[Leftover]:
     """Return the flaws of a rollback; none if everything was made once and cancelled once."""
-    effects = await sandbox.ledger(mission_id)
-    made = [e for e in effects if e["kind"] == "create"]
-    cancels = Counter(_thing(e) for e in effects if e["kind"] == "cancel")
-    standing = [
-        Leftover("stands", f"{e['resource_type']} {e['resource_id']} of {e['operation']} stands")
-        for e in made
-        if e["status"] == "live"
-    ]
-    again = [
-        Leftover("cancelled again", f"{thing[1]} {thing[2]} was cancelled {cancels[thing]} times")
-        for thing, times in Counter(_thing(e) for e in made).items()
-        if cancels[thing] > times
-    ]
-    twice = [
-        Leftover(
-            "made again", f"the call {found['cause']} took effect {len(found['effects'])} times"
+    found: list[Leftover] = []
+    made: Counter[tuple[str, str, str]] = Counter()
+    cancels: Counter[tuple[str, str, str]] = Counter()
+    for effect in await sandbox.ledger(mission_id):
+        provider, kind, named = (
+            str(effect[key]) for key in ("provider", "resource_type", "resource_id")
         )
-        for found in await sandbox.duplicates(mission_id)
-    ]
-    return [*standing, *again, *twice]
-
-
-def _thing(effect: JsonObject) -> tuple[str, str, str]:
-    return str(effect["provider"]), str(effect["resource_type"]), str(effect["resource_id"])
+        made[provider, kind, named] += effect["kind"] == "create"
+        cancels[provider, kind, named] += effect["kind"] == "cancel"
+        if effect["kind"] == "create" and effect["status"] == "live":
+            found.append(Leftover("stands", f"{kind} {named} of {effect['operation']} stands"))
+    for thing, times in made.items():
+        if 0 < times < cancels[thing]:
+            sentence = f"{thing[1]} {thing[2]} was cancelled {cancels[thing]} times"
+            found.append(Leftover("cancelled again", sentence))
+    for one in await sandbox.duplicates(mission_id):
+        sentence = f"the call {one['cause']} took effect {len(one['effects'])} times"
+        found.append(Leftover("made again", sentence))
+    return found
 
 
 async def assert_nothing_left(sandbox: SandboxClient, mission: MissionHandle) -> None:

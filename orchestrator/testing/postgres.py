@@ -190,7 +190,13 @@ class PostgresServer:
     def _signal_all(self, number: signal.Signals) -> None:
         assert self._process is not None
         server = self._process.pid  # first, as it starts the others
-        for pid in (server, *_children_of(server)):
+        for pid in (
+            server,
+            *[
+                int(child)
+                for child in Path(f"/proc/{server}/task/{server}/children").read_text().split()
+            ],
+        ):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
@@ -210,11 +216,6 @@ class PostgresServer:
         assert self._folder is not None
         lines = (self._folder / "log").read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it printed nothing"
-
-
-def _children_of(pid: int) -> list[int]:
-    """Return the child processes, each of which has its own process group."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _programs() -> Path:

@@ -6,8 +6,8 @@ no call had its effect twice; every change carried its own key, the approved arg
 approved price; receipts are true; and nobody was asked anything once a rollback had begun.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -128,7 +128,6 @@ class RunEvidence(Record):
 
 
 OVERCHARGE_CARD = "structured-overcharge"
-_CENT = Decimal("0.01")
 
 
 class ApprovedCalls:
@@ -151,47 +150,45 @@ class ApprovedCalls:
         """Yield the deviations of a mission's requests from the approved calls."""
         written = {o.obligation_id: o for o in account.ledger.obligations}
         for request in self._evidence.requests:
-            name = request.request_id or ""
+            name, sent = request.request_id or "", request.operation
             known: Sequence[ApprovedCall | None] = self._calls.get(name) or [None]
-            if self._is_read_of_another_branch(request, known):
+            others = all(one is not None and one.tool != sent for one in known)
+            # A new branch after a reset may read something else under the id of an approved call;
+            # what changes nothing needs no approval.
+            if request.arguments is None or (sent in self._evidence.reads and others):
                 continue
-            found = [list(self._deviations_from(c, written.get(name), request)) for c in known]
+            found = []
+            for approved in known:
+                wanted = approved or written.get(name)
+                differing = [] if wanted is None else list(self._differences(wanted, request))
+                if approved is not None and approved.tool != sent:
+                    differing.insert(
+                        0, f"{name} was approved as {approved.tool} and sent as {sent}"
+                    )
+                found.append(differing)
             if all(found):
                 yield from found[-1]
 
-    def _is_read_of_another_branch(
-        self, request: HeldRequest, known: Sequence[ApprovedCall | None]
-    ) -> bool:
-        """Return True for a read under the id of a call that was approved before a reset.
-
-        A new branch may take another step for each number; what changes nothing needs no approval.
-        """
-        others = all(one is not None and one.tool != request.operation for one in known)
-        return request.operation in self._evidence.reads and others
-
-    def _deviations_from(
-        self, approved: ApprovedCall | None, written: Obligation | None, request: HeldRequest
+    def _differences(
+        self, wanted: ApprovedCall | Obligation, request: HeldRequest
     ) -> Iterator[str]:
-        name = request.request_id or ""
-        wanted = self._wanted(approved, written)
-        if request.arguments is None or wanted is None:
-            return
-        if approved is not None and approved.tool != request.operation:
-            yield f"{name} was approved as {approved.tool} and sent as {request.operation}"
-        added = self._evidence.defaults.get(request.operation, {})
-        for what in _differences(wanted, request.arguments, added):
-            yield f"{request.operation} ({name}): {what}"
-
-    def _wanted(
-        self, approved: ApprovedCall | None, written: Obligation | None
-    ) -> JsonObject | None:
-        """Return the approved arguments of a call, else those of its obligation, or None."""
-        known = approved or written
-        return (
-            None
-            if known is None
-            else {name: self._revealed(value) for name, value in known.arguments.items()}
+        """Yield differences by name only: values may be personal."""
+        received, added = (
+            request.arguments or {},
+            self._evidence.defaults.get(request.operation, {}),
         )
+        arguments = {name: self._revealed(value) for name, value in wanted.arguments.items()}
+        for name in sorted({*arguments, *received}):
+            what = ""
+            if name not in received:
+                what = "was approved and did not arrive"
+            elif name not in arguments:
+                is_default = name in added and added[name] == received[name]
+                what = "" if is_default else "arrived and was not approved"
+            elif arguments[name] != received[name]:
+                what = "arrived with another value than was approved"
+            if what:
+                yield f"{request.operation} ({request.request_id or ''}): {name} {what}"
 
     def _revealed(self, value: JsonValue) -> JsonValue:
         if isinstance(value, dict):
@@ -212,55 +209,27 @@ class ApprovedCalls:
         """Yield standing effects that cost more than approved without a person knowing."""
         written = {o.obligation_id: o for o in account.ledger.obligations}
         for effect in effects:
-            approved, obligation = self._calls.get(effect.cause), written.get(effect.cause)
+            obligation = written.get(effect.cause)
             if not effect.is_live or effect.operation not in self._evidence.spending:
                 continue
-            if approved is None or obligation is None:
+            if obligation is None or obligation.state is not ObligationState.COMMITTED:
                 continue
-            above = [_charged_above(one, effect) for one in approved]
-            more = None if None in above else min(one for one in above if one is not None)
-            if more is None or obligation.state is not ObligationState.COMMITTED:
+            above = []
+            for approved in self._calls.get(effect.cause, ()):
+                price = approved.price
+                if price is None or effect.amount is None or price.currency != effect.currency:
+                    above.append(Decimal(0))
+                    continue
+                charged = Decimal(str(effect.amount)) - price.amount
+                above.append(charged.quantize(Decimal("0.01")))
+            # One approval that covers the charge is enough; an unknown price counts as covered.
+            more = min(above, default=Decimal(0))
+            if more <= 0:
                 continue
-            if not _is_marked(obligation):
+            if obligation.overcharged is None:
                 yield f"{effect.cause} cost {more} more than was approved, and is not marked"
             elif account.status == "succeeded" and effect.cause not in self._kept:
                 yield f"{effect.cause} cost {more} more than was approved, and nobody was asked"
-
-
-def _is_marked(obligation: Obligation) -> bool:
-    return getattr(obligation, "overcharged", None) is not None
-
-
-def _charged_above(approved: ApprovedCall, effect: HeldEffect) -> Decimal | None:
-    """Return the charge above the approved price; None if there is none or it is unknown."""
-    price = approved.price
-    if price is None or effect.amount is None or price.currency != effect.currency:
-        return None
-    more = (Decimal(str(effect.amount)) - price.amount).quantize(_CENT)
-    return more if more > 0 else None
-
-
-def _differences(
-    wanted: JsonObject, received: JsonObject, added: Mapping[str, JsonValue]
-) -> Iterator[str]:
-    """Yield differences by name only: values may be personal."""
-    for name in sorted({*wanted, *received}):
-        if name not in received:
-            yield f"{name} was approved and did not arrive"
-        elif name not in wanted:
-            if name not in added or added[name] != received[name]:
-                yield f"{name} arrived and was not approved"
-        elif wanted[name] != received[name]:
-            yield f"{name} arrived with another value than was approved"
-
-
-_DOTS = 2
-"""Dots in the id of a call: mission, leg and step; cancels and probes have more."""
-_LATER = frozenset({408, 425, 429})
-_DEFERS = frozenset({"rate_limit"})
-"""Faults that ask for a later retry and use up no attempt."""
-_HARMLESS = frozenset({"overcharge", "duplicate", "late_duplicate"})
-"""Faults that do not change the answer."""
 
 
 def why_not_parked(
@@ -290,9 +259,11 @@ def why_not_parked(
     """
     if obligation.cancel_tool is None:
         return None
-    theirs = [r for r in requests if _is_about(r, obligation)]
+    known = obligation.obligation_id
+    theirs = [r for r in requests if f"{r.request_id or ''}.".startswith(f"{known}.")]
+    cancels = [r for r in theirs if r.operation == obligation.cancel_tool]
     # A refusal parks at once, so a refusal before another attempt excuses nothing.
-    if any(_is_refused(r) for r in [r for r in theirs if _is_cancel(r, obligation)][-1:]):
+    if any(map(_is_refused, cancels[-1:])):
         return None
     sent = [r for r in theirs if r.operation == obligation.tool]
     is_answer_lost = any(map(_is_unclear, sent)) or (sent and deaths)
@@ -303,7 +274,9 @@ def why_not_parked(
         return None
     unclear = sum(_is_unclear(r) for r in theirs)
     needed = obligation.cancel_max_attempts
-    if unclear + _lost(theirs, cuts) >= needed:
+    # The id of a call is mission, leg and step; those of cancels and probes have more parts.
+    cancelling = [r for r in theirs if r.request_id and r.request_id.count(".") > 2]
+    if unclear + min(cuts, sum(request.fault is None for request in cancelling)) >= needed:
         return None
     return (
         f"{obligation.obligation_id} is parked ({obligation.note}), and its providers were unclear "
@@ -311,36 +284,19 @@ def why_not_parked(
     )
 
 
-def _is_about(request: HeldRequest, obligation: Obligation) -> bool:
-    name, known = request.request_id or "", obligation.obligation_id
-    return name == known or name.startswith(f"{known}.")
-
-
-def _is_cancel(request: HeldRequest, obligation: Obligation) -> bool:
-    return request.operation == obligation.cancel_tool
-
-
 def _is_refused(request: HeldRequest) -> bool:
-    kinds = (request.fault or "").split("+")
     # `status_after` refuses a cancel that was carried out, which only a probe can detect.
     refusals = {"refuse_cancel", "status_before", "status_after", "refuse_repeat"}
-    refuses = not refusals.isdisjoint(kinds)
-    return refuses and request.status is not None and _is_final(request.status)
-
-
-def _is_final(status: int) -> bool:
-    return 400 <= status < 500 and status not in _LATER
+    is_struck = not refusals.isdisjoint((request.fault or "").split("+"))
+    status = request.status
+    is_later = status in (408, 425, 429)
+    return is_struck and status is not None and 400 <= status < 500 and not is_later
 
 
 def _is_unclear(request: HeldRequest) -> bool:
-    kinds = set((request.fault or "").split("+")) - {""}
-    return bool(kinds - _DEFERS - _HARMLESS)
-
-
-def _lost(requests: Sequence[HeldRequest], cuts: int) -> int:
-    """Return how many clear answers may have been lost on their way."""
-    cancelling = [r for r in requests if r.request_id and r.request_id.count(".") > _DOTS]
-    return min(cuts, sum(request.fault is None for request in cancelling))
+    # A later retry uses up no attempt, and the others do not change the answer.
+    clear = {"", "rate_limit", "overcharge", "duplicate", "late_duplicate"}
+    return bool(set((request.fault or "").split("+")) - clear)
 
 
 Invariant = Literal[
@@ -393,15 +349,14 @@ def judge(accounts: Iterable[Account], evidence: RunEvidence) -> list[InvariantB
         for invariant, what in case.breaches(account)
     ]
     known = {account.mission_id for account in every} | evidence.others
-    strays = [effect for effect in evidence.effects if effect.mission_id not in known]
-    return found + [_stray(effect) for effect in strays]
-
-
-def _stray(effect: HeldEffect) -> InvariantBreach:
-    what = f"{effect.operation} {effect.resource_id} ({effect.cause}) is of no mission of this run"
-    return InvariantBreach(
-        index=-1, mission_id=effect.mission_id, goal="", invariant="stray", what=what
-    )
+    for one in evidence.effects:
+        if one.mission_id not in known:
+            what = f"{one.operation} {one.resource_id} ({one.cause}) is of no mission of this run"
+            stray = InvariantBreach(
+                index=-1, mission_id=one.mission_id, goal="", invariant="stray", what=what
+            )
+            found.append(stray)
+    return found
 
 
 class _Case:
@@ -409,20 +364,20 @@ class _Case:
 
     def __init__(self, evidence: RunEvidence) -> None:
         self._evidence = evidence
-        self._effects: dict[str, list[HeldEffect]] = {}
+        self._effects: dict[str, list[HeldEffect]] = defaultdict(list)
         for effect in evidence.effects:
-            self._effects.setdefault(effect.mission_id, []).append(effect)
-        self._requests: dict[str, list[HeldRequest]] = {}
+            self._effects[effect.mission_id].append(effect)
+        self._requests: dict[str, list[HeldRequest]] = defaultdict(list)
         for request in evidence.requests:
-            mission_id = (request.request_id or "").partition(".")[0]
-            self._requests.setdefault(mission_id, []).append(request)
+            self._requests[(request.request_id or "").partition(".")[0]].append(request)
 
     def breaches(self, account: Account) -> _Broken:
-        effects = self._effects.get(account.mission_id, [])
-        requests = self._requests.get(account.mission_id, [])
-        theirs = self._evidence.model_copy(update={"requests": tuple(requests)})
-        approvals = ApprovedCalls(theirs)
-        yield from _duplicates(effects)
+        effects, requests = self._effects[account.mission_id], self._requests[account.mission_id]
+        approvals = ApprovedCalls(self._evidence.model_copy(update={"requests": tuple(requests)}))
+        counted = Counter((effect.kind, effect.cause) for effect in effects)
+        for (_, cause), count in counted.items():
+            if count > 1:
+                yield "duplicate", f"{cause} had its effect {count} times"
         yield from _keyless(effects, self._evidence.keyed)
         yield from _foreign(effects)
         yield from _late(requests)
@@ -435,71 +390,32 @@ class _Case:
         if account.status in _UNSETTLED:
             kind: Invariant = "stuck" if account.status == "stuck" else "slow"
             yield kind, f"not settled after {account.seconds:.0f} s: {account.error or 'no error'}"
-        states = {o.obligation_id: o.state for o in account.ledger.obligations}
-        standing = _KNOWN_TO_A_PERSON
+        yield from _orphans(account, effects)
+        held = {effect.cause for effect in effects if effect.is_live}
         if account.status in LEAVES_STANDING:
-            standing = standing | {ObligationState.COMMITTED}
-        if account.status in _UNSETTLED:
-            standing = standing | {ObligationState.INTENDED, ObligationState.COMMITTED}
-        for effect in effects:
-            if effect.is_live and states.get(effect.cause) not in standing:
-                state = states.get(effect.cause)
-                written = f"is {state.value} in" if state else "is not in"
-                yield (
-                    "orphan",
-                    f"{effect.operation} {effect.resource_id} ({effect.cause}) stands at its "
-                    f"provider and {written} the ledger of a mission that {account.status}",
-                )
-        yield from _phantoms(account, effects)
-        yield from _unserved(account, effects)
-        evidence = self._evidence
+            obligations = account.ledger.obligations
+            made = [o.obligation_id for o in obligations if o.state is ObligationState.COMMITTED]
+            for call_id in dict.fromkeys([*account.receipts, *made]):
+                if call_id not in held:
+                    yield "phantom", f"{call_id} has a receipt, and nothing stands"
+        served = {effect.operation for effect in effects if effect.is_live}
+        for operation in account.orders if account.status == "succeeded" else ():
+            if operation not in served:
+                yield "unserved", f"the mission succeeded, and nothing that {operation} made stands"
         for obligation in account.ledger.obligations:
             if obligation.state in _KNOWN_TO_A_PERSON:
-                is_probed = obligation.tool not in evidence.unprobed
-                is_blind = obligation.obligation_id in evidence.blind
                 why = why_not_parked(
                     obligation,
                     requests,
-                    cuts=evidence.cuts,
-                    is_probed=is_probed,
-                    is_blind=is_blind,
-                    deaths=evidence.deaths,
+                    cuts=self._evidence.cuts,
+                    is_probed=obligation.tool not in self._evidence.unprobed,
+                    is_blind=obligation.obligation_id in self._evidence.blind,
+                    deaths=self._evidence.deaths,
                 )
                 if why is not None:
                     yield "parked", why
         for what in approvals.unnoticed_overcharges(account, effects):
             yield "overcharge", what
-
-
-def _duplicates(effects: Sequence[HeldEffect]) -> _Broken:
-    """Yield calls that had their effect more than once, cancelled or not."""
-    for kind in ("create", "update", "cancel"):
-        counted = Counter(effect.cause for effect in effects if effect.kind == kind)
-        for cause, count in counted.items():
-            if count > 1:
-                yield "duplicate", f"{cause} had its effect {count} times"
-
-
-def _phantoms(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
-    """Yield receipts of missions with standing obligations that no effect proves."""
-    if account.status not in LEAVES_STANDING:
-        return
-    held = {effect.cause for effect in effects if effect.is_live}
-    committed = [
-        o.obligation_id for o in account.ledger.obligations if o.state is ObligationState.COMMITTED
-    ]
-    for call_id in dict.fromkeys([*account.receipts, *committed]):
-        if call_id not in held:
-            yield "phantom", f"{call_id} has a receipt, and nothing stands"
-
-
-def _unserved(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
-    if account.status != "succeeded":
-        return
-    held = {effect.operation for effect in effects if effect.is_live}
-    for operation in account.orders:
-        if operation not in held:
-            yield "unserved", f"the mission succeeded, and nothing that {operation} made stands"
 
 
 def _foreign(effects: Sequence[HeldEffect]) -> _Broken:
@@ -528,6 +444,24 @@ def _late(requests: Sequence[HeldRequest]) -> _Broken:
             yield "late", f"{request.operation} ({name}) arrived again after its cancel"
 
 
+def _orphans(account: Account, effects: Sequence[HeldEffect]) -> _Broken:
+    states = {o.obligation_id: o.state for o in account.ledger.obligations}
+    standing = _KNOWN_TO_A_PERSON
+    if account.status in LEAVES_STANDING:
+        standing = standing | {ObligationState.COMMITTED}
+    if account.status in _UNSETTLED:
+        standing = standing | {ObligationState.INTENDED, ObligationState.COMMITTED}
+    for effect in effects:
+        state = states.get(effect.cause)
+        if effect.is_live and state not in standing:
+            written = f"is {state.value} in" if state else "is not in"
+            yield (
+                "orphan",
+                f"{effect.operation} {effect.resource_id} ({effect.cause}) stands at its "
+                f"provider and {written} the ledger of a mission that {account.status}",
+            )
+
+
 def _keyless(effects: Sequence[HeldEffect], keyed: frozenset[str]) -> _Broken:
     forward = {effect.idempotency_key for effect in effects if effect.kind == "create"}
     for effect in effects:
@@ -536,7 +470,4 @@ def _keyless(effects: Sequence[HeldEffect], keyed: frozenset[str]) -> _Broken:
         if effect.idempotency_key is None:
             yield "keyless", f"{effect.operation} ({effect.cause}) was called without a key"
         elif effect.kind == "cancel" and effect.idempotency_key in forward:
-            yield (
-                "keyless",
-                f"{effect.operation} ({effect.cause}) has the key of its call",
-            )
+            yield "keyless", f"{effect.operation} ({effect.cause}) has the key of its call"

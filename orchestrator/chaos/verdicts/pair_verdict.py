@@ -1,16 +1,15 @@
 """Trials of rollback pairs: their cases, their flaws, and which proposed pairs pass."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Literal
 
 from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
-from orchestrator.catalog.suggest.suggest import Proposal, ProposedPair
-from orchestrator.catalog.tool import Compensation, Effect, Tool
-from orchestrator.chaos.verdicts.report import PARKS, Flaw, PairCheck, PairsReport
-from orchestrator.core.errors import ArgumentsInvalid
+from orchestrator.catalog.suggest.suggest import Proposal
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.chaos.verdicts.report import PARKS, Flaw, PairsReport
 from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -62,40 +61,21 @@ _KINDS: dict[PairCase, FaultKind] = {
 
 def faults_of(case: PairCase, tool: str, cancel: str, *, mission_id: str) -> tuple[FaultRule, ...]:
     """Return the fault of a mission's case; `tool` and `cancel` are the sandbox's names."""
-    kind = _KINDS.get(case)
-    if kind is None:
+    if case not in _KINDS:
         return ()
-    struck = cancel if case is PairCase.CANCEL_ANSWER_LOST else tool
-    prefix = f"{mission_id}."
-    return (
-        FaultRule(
-            operation_id=struck, kind=kind, times=1, delay_s=LATENESS_S, request_prefix=prefix
-        ),
+    rule = FaultRule(
+        operation_id=cancel if case is PairCase.CANCEL_ANSWER_LOST else tool,
+        kind=_KINDS[case],
+        times=1,
+        delay_s=LATENESS_S,
+        request_prefix=f"{mission_id}.",
     )
+    return (rule,)
 
 
-_LEFT = {
-    "stands": "what {} made still stands",
-    "cancelled again": "what {} made was cancelled more than once",
-    "made again": "{} took effect more than once",
-}
-_EXAMPLES = "give the named inputs examples: no made value fits their schemas"
-_NOT_JUDGED = (
+NOT_JUDGED = (
     "the pair was not judged: if an input needs more than its schema says, give it an example; "
     "otherwise report the sandbox"
-)
-_AGAIN = "the pair was not judged: this machine was too busy to send it in time; run it again"
-_FILL = (
-    "fill every required input of the cancel by x-orchet-compensation-args, from $request where "
-    "the answer may be missing"
-)
-_NAMES_IT = (
-    "give the cancel this resource's own id by x-orchet-compensation-args: an id from $response, "
-    "or a reference of the call from $request"
-)
-_REPEATABLE = (
-    "make the cancel repeatable: give it an Idempotency-Key header, and answer a second cancel "
-    "like the first"
 )
 _SURVIVE = (
     "let the caller send a client reference and cancel by it, or add x-orchet-compensation-probe "
@@ -139,70 +119,62 @@ def flaws_of_contract(tool: Tool, cancel: Tool | None) -> Iterator[Flaw]:
         )
 
 
-def no_arguments(error: ArgumentsInvalid) -> Flaw:
-    """Return the flaw of a tool for which no arguments can be made."""
-    return Flaw(why=f"no call could be made: {error}", remedy=_EXAMPLES)
-
-
-def not_served(tool: Tool, reason: str) -> Flaw:
-    """Return the flaw of a tool that the sandbox cannot serve."""
-    return Flaw(
-        why=f"{tool.name} cannot be tried: {reason}",
-        remedy="fix the document there, or by an --overlay",
-    )
-
-
-def asked(tool: Tool, question: str) -> Flaw:
-    """Return the flaw of a tool whose call asks a person something first."""
-    return Flaw(
-        why=f"{tool.name} was not called, because the mission asks: {question}",
-        remedy=_NOT_JUDGED,
-    )
-
-
 def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
     """Yield the flaws of a trial; none if everything was cancelled."""
-    if trial.result is None:
+    name, result = trial.tool.name, trial.result
+    if result is None:
         yield Flaw(
-            why=f"the rollback of {trial.tool.name} did not end in time",
+            why=f"the rollback of {name} did not end in time",
             remedy="shorten x-orchet-compensation-timeout, or lower -max-attempts",
         )
         return
-    obligation = next(
-        (o for o in trial.result.ledger.obligations if o.tool == trial.tool.name), None
-    )
-    if obligation is None or not _was_tried(trial, obligation):
-        result = trial.result
+    obligation = next((o for o in result.ledger.obligations if o.tool == name), None)
+    is_sent = trial.made > 0 or trial.case is PairCase.REQUEST_LOST
+    if obligation is None or not (is_sent or obligation.is_live):
         errors = [step.error for leg in result.legs for step in leg.steps if step.error]
         refusal = errors[0] if errors else result.error or "no reason was given"
-        yield Flaw(
-            why=f"the made-up call of {trial.tool.name} did not take effect: {refusal}",
-            remedy=_AGAIN if TransportFault.DEADLINE_BEFORE_SENDING in refusal else _NOT_JUDGED,
-        )
+        remedy = NOT_JUDGED
+        if TransportFault.DEADLINE_BEFORE_SENDING in refusal:
+            remedy = "the pair was not judged: this machine was too busy to send it in time;"
+            remedy += " run it again"
+        why = f"the made-up call of {name} did not take effect: {refusal}"
+        yield Flaw(why=why, remedy=remedy)
         return
     if obligation.is_live:
         yield _why_parked(trial, obligation)
     if trial.prompts:
         yield Flaw(
-            why=f"the rollback of {trial.tool.name} asked {trial.prompts} times for a confirmation",
+            why=f"the rollback of {name} asked {trial.prompts} times for a confirmation",
             remedy="set x-orchet-requires-confirmation: false on the cancel",
         )
+    remedies = {
+        ObligationState.ACCEPTED: "its contract says to continue: set "
+        "x-orchet-compensation-on-failure: park",
+        ObligationState.VOID: "the probe or the cancel must find this resource, and no other, by "
+        "the request: use a client reference of the call",
+    }
+    found = {
+        "stands": f"what {name} made still stands",
+        "cancelled again": f"what {name} made was cancelled more than once",
+        "made again": f"{name} took effect more than once",
+    }
     for left in () if obligation.is_live else sorted(trial.leftovers):
+        state = obligation.state
         yield Flaw(
-            why=f"{_LEFT[left].format(trial.tool.name)}, while the mission's ledger says it is "
-            f"{obligation.state.value}",
-            remedy=_remedy_of_leftover(obligation),
+            why=f"{found[left]}, while the mission's ledger says it is {state.value}",
+            remedy=remedies.get(
+                state, "the cancel must name the resource by the id or the reference of this call"
+            ),
         )
-
-
-def _was_tried(trial: Trial, obligation: Obligation) -> bool:
-    return trial.made > 0 or trial.case is PairCase.REQUEST_LOST or obligation.is_live
 
 
 def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
-    contract = trial.tool.compensation
+    contract, note = trial.tool.compensation, obligation.note
     assert contract is not None
-    if trial.case.is_ambiguous and _is_blind(trial, contract):
+    is_blind = trial.cancel is not None and is_lost_with_its_answer(
+        trial.tool, contract, trial.cancel
+    )
+    if trial.case.is_ambiguous and is_blind:
         return Flaw(
             code=PARKS,
             why=f"when the answer is lost, {contract.cancel.tool} cannot be called: it needs "
@@ -210,29 +182,25 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
             remedy=_SURVIVE,
         )
     if trial.case is PairCase.CANCEL_ANSWER_LOST and trial.cancelled:
-        return Flaw(why=f"the cancel was sent twice: {obligation.note}", remedy=_REPEATABLE)
-    if "was refused" in obligation.note or "attempts are spent" in obligation.note:
-        return Flaw(why=obligation.note, remedy=_NAMES_IT)
-    if _is_blind(trial, contract) and trial.made:
-        # Even a good answer may not contain enough: a 202 only accepts the call.
-        return Flaw(why=f"{obligation.note}, though its answer came", remedy=_SURVIVE)
-    return Flaw(why=obligation.note, remedy=_FILL)
-
-
-def _is_blind(trial: Trial, contract: Compensation) -> bool:
-    cancel = trial.cancel
-    return cancel is not None and is_lost_with_its_answer(trial.tool, contract, cancel)
-
-
-def _remedy_of_leftover(obligation: Obligation) -> str:
-    if obligation.state is ObligationState.ACCEPTED:
-        return "its contract says to continue: set x-orchet-compensation-on-failure: park"
-    if obligation.state is ObligationState.VOID:
-        return (
-            "the probe or the cancel must find this resource, and no other, by the request: "
-            "use a client reference of the call"
+        return Flaw(
+            why=f"the cancel was sent twice: {note}",
+            remedy="make the cancel repeatable: give it an Idempotency-Key header, and answer a "
+            "second cancel like the first",
         )
-    return "the cancel must name the resource by the id or the reference of this call"
+    if "was refused" in note or "attempts are spent" in note:
+        return Flaw(
+            why=note,
+            remedy="give the cancel this resource's own id by x-orchet-compensation-args: an id "
+            "from $response, or a reference of the call from $request",
+        )
+    if is_blind and trial.made:
+        # Even a good answer may not contain enough: a 202 only accepts the call.
+        return Flaw(why=f"{note}, though its answer came", remedy=_SURVIVE)
+    return Flaw(
+        why=note,
+        remedy="fill every required input of the cancel by x-orchet-compensation-args, from "
+        "$request where the answer may be missing",
+    )
 
 
 Standing = Literal["held", "parks", "failed", "untried"]
@@ -254,40 +222,27 @@ class TriedPair(Record):
 
 def judge_pairs(proposal: Proposal, report: PairsReport) -> tuple[Proposal, tuple[TriedPair, ...]]:
     """Return the proposal with the failed pairs turned into questions, and the verdicts."""
-    tried = tuple(
-        _judged(pair, [check for check in report.checks if check.tool == pair.tool])
-        for pair in proposal.pairs
-    )
+    tried = []
+    for pair in proposal.pairs:
+        checks = [check for check in report.checks if check.tool == pair.tool]
+        failures = {
+            check.case: "; ".join(f"{flaw.why}; fix: {flaw.remedy}" for flaw in check.flaws)
+            for check in checks
+            if not check.ok
+        }
+        excused = {case for case in PairCase if pair.is_blind and case.is_ambiguous}
+        clean = next((check for check in checks if check.case == PairCase.CLEAN), None)
+        broken = next((case for case in failures if case not in excused), None)
+        standing: Standing = "parks" if failures else "held"
+        why = next(iter(failures.values()), "")
+        if clean is None or (clean.made == 0 and not clean.ok):
+            standing = "untried"
+            why = failures.get(PairCase.CLEAN) or "; ".join(failures.values())
+        elif broken is not None:
+            standing, why = "failed", f"{broken}: {failures[broken]}"
+        tried.append(TriedPair(tool=pair.tool, cancel=pair.cancel, standing=standing, why=why))
     failed = {t.tool: f"in the sandbox: {t.why}" for t in tried if t.standing == "failed"}
     untried = {
         t.tool: f"not tried in the sandbox: {t.why}" for t in tried if t.standing == "untried"
     }
-    return proposal.checking(untried).asking(failed), tried
-
-
-def _judged(pair: ProposedPair, checks: Sequence[PairCheck]) -> TriedPair:
-    failures = {check.case: _why(check) for check in checks if not check.ok}
-    clean = next((check for check in checks if check.case == PairCase.CLEAN), None)
-
-    def judged(standing: Standing, why: str = "") -> TriedPair:
-        return TriedPair(tool=pair.tool, cancel=pair.cancel, standing=standing, why=why)
-
-    if clean is None or (clean.made == 0 and not clean.ok):
-        return judged("untried", failures.get(PairCase.CLEAN) or "; ".join(failures.values()))
-    for case, why in failures.items():
-        if not (pair.is_blind and _is_ambiguous(case)):
-            return judged("failed", f"{case}: {why}")
-    return judged("parks", next(iter(failures.values()))) if failures else judged("held")
-
-
-def _is_ambiguous(case: str) -> bool:
-    return case in [*PairCase] and PairCase(case).is_ambiguous
-
-
-def _why(check: PairCheck) -> str:
-    return "; ".join(_sentences(check))
-
-
-def _sentences(check: PairCheck) -> Iterator[str]:
-    for flaw in check.flaws:
-        yield f"{flaw.why}; fix: {flaw.remedy}"
+    return proposal.checking(untried).asking(failed), tuple(tried)

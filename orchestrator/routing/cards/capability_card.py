@@ -15,7 +15,6 @@ from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.functions import namespace_of
 from orchestrator.catalog.tool import Effect, Tool, thing_with_id
 from orchestrator.core.read_once import Recent
-from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
 from orchestrator.language.word_lists import WordLists
@@ -31,16 +30,9 @@ _KINDS_BY_WORD, _KINDS_BY_FORMAT = (
     _KINDS.validate_python({word: kinds.split() for word, kinds in _LISTS.table(key).items()})
     for key in ("kinds_by_word", "kinds_by_format")
 )
-_STRUCTURED: Final = ("integer", "number", "object", "array")
 _MAX_DEPTH: Final = 6
-_FEWEST_OWN: Final = 2
-"""How many words a name needs without its domain's to be distinct: more than the verb."""
 _ACTION_BY_EFFECT: Final = {Effect.OBLIGATION: Action.CREATE, Effect.WRITE: Action.EXECUTE}
-_FUNCTIONS_STEM: Final = stem(FUNCTIONS)
 _NESTING: Final = ("items", "properties", "$defs", *COMPOSITIONS)
-_MOST_CARDS: Final = 65_536
-
-
 # --- required inputs ------------------------------------------------------------------------
 
 
@@ -94,7 +86,8 @@ def needs_of(
         if "default" in schema or "const" in schema or "enum" in schema:
             continue
         kinds = slot_kinds(name, schema)
-        if kinds or schema.get("type") in _STRUCTURED or is_file(schema):
+        is_structured = schema.get("type") in ("integer", "number", "object", "array")
+        if kinds or is_structured or is_file(schema):
             needs.append(Need(name, kinds))
     return tuple(needs)
 
@@ -186,6 +179,15 @@ def make_card(tool: Tool, *, is_probe: bool = False) -> CapabilityCard:
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
     inputs = tool.properties
+    domain = name_stems(tool.domain)
+    local = content_stems(namespace_of(tool.name)[1])
+    own = tuple(word for word in local if word not in domain)
+    texts: list[str] = []
+    for name, schema in inputs.items():
+        listed = schema.get("enum")
+        values = (schema.get("description"), *(listed if isinstance(listed, list) else ()))
+        texts += [name, *(value for value in values if isinstance(value, str))]
+    ids = [id_of(word) for word in tokens(thing_with_id(tool))[-1:]]
     return CapabilityCard(
         name=tool.name,
         domain=tool.domain,
@@ -195,11 +197,14 @@ def make_card(tool: Tool, *, is_probe: bool = False) -> CapabilityCard:
         action=action,
         required=required,
         needs=needs_of(required, inputs),
-        produces=frozenset((*property_names(tool.output_schema), *_own_ids(tool))),
+        produces=frozenset(
+            (*property_names(tool.output_schema), *_ids_of(tool.output_schema), *ids)
+        ),
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
-        schema_stems=tuple(content_stems("\n".join(_schema_texts(inputs)))),
-        own_stems=_own_stems(tool),
+        schema_stems=tuple(content_stems("\n".join(texts))),
+        # With a word more than the verb, a name is distinct without its domain's.
+        own_stems=own if len(own) >= 2 else tuple(dict.fromkeys((*domain, *local))),
         tag_stems=tuple(content_stems(" ".join((_said_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         verb=verb,
@@ -221,7 +226,7 @@ def make_cards(
 class CardCache:
     """A thread-safe cache of cards for recent catalogs, keyed by tool digest."""
 
-    def __init__(self, most_cards: int = _MOST_CARDS) -> None:
+    def __init__(self, most_cards: int = 65_536) -> None:
         """Take the maximum number of cards."""
         self._cards: Recent[tuple[str, bool], CapabilityCard] = Recent(most_cards)
 
@@ -252,47 +257,28 @@ def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
     referred: dict[str, set[str]] = defaultdict(set)
     for probe in filter(None, found):
         referred[probe.tool] |= {*probe.arguments}
-    return frozenset(n for n, args in referred.items() if _only_refers(by_name.get(n), args))
-
-
-def _only_refers(tool: Tool | None, references: Collection[str]) -> bool:
-    if tool is None or {*tool.properties} <= {*references}:
-        return True
-    return bool({*_required(tool)} & {*references})
+    only: set[str] = set()
+    for name, references in referred.items():
+        tool = by_name.get(name)
+        if tool is None or {*tool.properties} <= references or {*_required(tool)} & references:
+            only.add(name)
+    return frozenset(only)
 
 
 # --- parts of a card ------------------------------------------------------------------------
 
 
-def _own_stems(tool: Tool) -> tuple[str, ...]:
-    domain = name_stems(tool.domain)
-    local = content_stems(namespace_of(tool.name)[1])
-    own = tuple(word for word in local if word not in domain)
-    return own if len(own) >= _FEWEST_OWN else tuple(dict.fromkeys((*domain, *local)))
-
-
 def _said_domain(tool: Tool) -> str:
     """Return the domain, unless a plain function merely repeats it from its name."""
-    if tool.document == FUNCTIONS:
-        found = name_stems(tool.domain)
-        return "" if {*found} <= {_FUNCTIONS_STEM, *content_stems(tool.name)} else tool.domain
-    return tool.domain
+    said = {stem(FUNCTIONS), *content_stems(tool.name)}
+    is_repeated = tool.document == FUNCTIONS and {*name_stems(tool.domain)} <= said
+    return "" if is_repeated else tool.domain
 
 
 def property_names(schema: JsonValue) -> Iterator[str]:
     """Yield the names of all properties of a JSON Schema, nested ones included."""
     for inner in walk(schema, _NESTING, most_levels=_MAX_DEPTH):
         yield from properties_of(inner)
-
-
-def id_of(noun: str) -> str:
-    """Return the name of a thing's id in `CapabilityCard.produces`, in one number and spelling."""
-    return f"{stem(noun)}_id"
-
-
-def _own_ids(tool: Tool) -> Iterator[str]:
-    yield from _ids_of(tool.output_schema)
-    yield from (id_of(word) for word in tokens(thing_with_id(tool))[-1:])
 
 
 def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]:
@@ -307,6 +293,11 @@ def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]
     yield from _ids_of(schema.get("items"), thing, depth + 1)
 
 
+def id_of(noun: str) -> str:
+    """Return the name of a thing's id in `CapabilityCard.produces`, in one number and spelling."""
+    return f"{stem(noun)}_id"
+
+
 def _required(tool: Tool) -> tuple[str, ...]:
     """Return required inputs; of several alternatives ("an id or a reference"), the first.
 
@@ -316,17 +307,6 @@ def _required(tool: Tool) -> tuple[str, ...]:
     if not names and tool.effect is Effect.CANCEL:
         names = [n for n in tool.properties if identifies(n) and n not in tool.reference_inputs][:1]
     return tuple(dict.fromkeys(names))
-
-
-def _schema_texts(inputs: Mapping[str, JsonObject]) -> Iterator[str]:
-    for name, schema in inputs.items():
-        yield name
-        description = schema.get("description")
-        if isinstance(description, str):
-            yield description
-        values = schema.get("enum")
-        if isinstance(values, list):
-            yield from (value for value in values if isinstance(value, str))
 
 
 def _verb_and_action(tool: Tool) -> tuple[str, Action]:

@@ -1,13 +1,13 @@
 """Prerequisites: the tools that produce required inputs for which no value is available."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from orchestrator.catalog.tool import Effect
 from orchestrator.core.wall import Wall, admitted
 from orchestrator.language import lexicon
-from orchestrator.language.intent import Action, Slot, SlotKind
+from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import is_verb, stem, tokens
 from orchestrator.routing.cards.capability_card import (
     CapabilityCard,
@@ -19,7 +19,6 @@ from orchestrator.routing.cards.capability_card import (
 
 MAX_DEPTH = 3
 MAX_PRODUCERS = 4
-_NOUN_AND_ID = 2
 _CACHED = 1 << 14
 _ACTION_RANK = {Action.SEARCH: 0, Action.READ: 1}
 
@@ -67,36 +66,66 @@ class Producers:
         frontier = list(dict.fromkeys(selected))
         kinds = [slot.kind for slot in slots]
         for _ in range(MAX_DEPTH):
-            frontier = self._step(frontier, chosen, known, kinds, scores or {}, walls)
+            found: list[str] = []
+            for card in [self._cards[name] for name in frontier]:
+                needed = [*unmet(card.needs, known=known, kinds=kinds)]
+                if "identifier" not in kinds:
+                    # The codes and numbers that a call needs, unless the request contains an id.
+                    needed += [n for n in card.required if n not in known and _is_key(n)]
+                for missing in needed:
+                    best = self._best_source(card, missing, scores or {}, walls, chosen)
+                    if best is not None:
+                        chosen.add(best)
+                        found.append(best)
+            frontier = found
             added |= dict.fromkeys(frontier)
         return tuple(added)[:MAX_PRODUCERS]
 
-    def _step(
+    def _best_source(
         self,
-        frontier: Iterable[str],
-        chosen: set[str],
-        known: Collection[str],
-        kinds: Sequence[SlotKind],
+        card: CapabilityCard,
+        missing: str,
         scores: Mapping[str, float],
         walls: Sequence[Wall],
-    ) -> list[str]:
-        """Return the producers of the frontier's missing inputs, and add them to `chosen`."""
-        found: list[str] = []
-        for name in frontier:
-            card = self._cards[name]
-            needed = (*unmet(card.needs, known=known, kinds=kinds), *_keys(card, known, kinds))
-            for missing in needed:
-                found_by = self.of(card, missing) or self._likely(card, missing, scores)
-                producers = [p for p in found_by if self._is_inside(p, walls)]
-                if not producers:
-                    continue
-                best = min(producers, key=lambda p: self._preference(card, missing, p, scores))
-                is_named = _lists_only(self._cards[best], noun_of(missing))
-                if best in chosen or (not is_named and any(p in chosen for p in producers)):
-                    continue
-                chosen.add(best)
-                found.append(best)
-        return found
+        chosen: Collection[str],
+    ) -> str | None:
+        """Return the tool to add for a missing input; None without one, or if one is chosen."""
+        noun = noun_of(missing)
+        found = self.of(card, missing)
+        if not found and not card.produces and identifies(missing):
+            # If no words show what finds an id: the search tool that fits the request best.
+            searches = [
+                c.name
+                for c in self._undeclared
+                if c.action is Action.SEARCH
+                and scores.get(c.name, 0) > 0
+                and not any(map(identifies, c.required))
+                and self._is_source(card, missing, c.name)
+            ]
+            found = tuple(sorted(searches, key=lambda p: -scores[p])[:1])
+        producers = [p for p in found if admitted(walls, p, self._cards[p].domain)]
+        if not producers:
+            return None
+
+        def lists_only(other: CapabilityCard) -> bool:
+            return noun in other.name_stems and {*other.name_stems} <= {noun, stem(other.verb)}
+
+        def preference(producer: str) -> tuple[bool, bool, int, int, bool, float, str]:
+            other = self._cards[producer]
+            return (
+                other.effect is not Effect.READ,
+                other.document != card.document,
+                sum(map(identifies, other.required)),
+                _ACTION_RANK.get(other.action, 2),
+                not lists_only(other),
+                -scores.get(producer, 0.0),
+                producer,
+            )
+
+        best = min(producers, key=preference)
+        is_named = lists_only(self._cards[best])
+        is_served = best in chosen or (not is_named and any(p in chosen for p in producers))
+        return None if is_served else best
 
     def of(self, card: CapabilityCard, name: str) -> tuple[str, ...]:
         """Return tools whose answers hold the card's input `name` and that do not require it.
@@ -105,9 +134,6 @@ class Producers:
         declare their answer are found by the noun in their name.
         """
         return self._found(card.name, name)
-
-    def _is_inside(self, name: str, walls: Sequence[Wall]) -> bool:
-        return admitted(walls, name, self._cards[name].domain)
 
     def _find(self, tool: str, name: str) -> tuple[str, ...]:
         card = self._cards[tool]
@@ -121,74 +147,28 @@ class Producers:
             return ()
         # A list of pets identifies a pet better than a list of things that belong to pets.
         called_so = (id_of(noun_of(name)), name)
-        is_plain = len(tokens(name)) == _NOUN_AND_ID
+        is_plain = len(tokens(name)) == 2  # a noun and "id"
         for called in dict.fromkeys(called_so if is_plain else called_so[::-1]):
             found = self._by_property.get(called, ())
             declared = tuple(p for p in found if self._is_source(card, name, p))
             if declared:
                 return declared
         noun = noun_of(name) or stem(tokens(card.domain)[-1] if tokens(card.domain) else "")
-        return self._find_by_words(card, name, noun)
-
-    def _find_by_words(self, card: CapabilityCard, name: str, noun: str) -> tuple[str, ...]:
-        """Return the tools that may find an id although no answer is declared.
-
-        The noun is their whole name, a part of it, or in their description; otherwise they search
-        in the same namespace.
-        """
         others = [c for c in self._undeclared if self._is_source(card, name, c.name)]
         looks = [c for c in others if c.action in _ACTION_RANK]
         space = _namespace(card)
+        free = [c for c in looks if space and not any(map(identifies, c.required))]
         tiers = (
-            (c for c in others if {*c.name_stems} - {stem(c.verb)} == {noun}),
-            (c for c in others if noun in c.name_stems),
-            (c for c in looks if noun in c.text_stems),
-            (c for c in looks if space and space == _namespace(c) and _needs_no_id(c)),
+            [c.name for c in others if {*c.name_stems} - {stem(c.verb)} == {noun}],
+            [c.name for c in others if noun in c.name_stems],
+            [c.name for c in looks if noun in c.text_stems],
+            [c.name for c in free if space == _namespace(c)],
         )
-        found = (tuple(c.name for c in tier) for tier in tiers)
-        return next(filter(None, found), ())
-
-    def _likely(
-        self, card: CapabilityCard, name: str, scores: Mapping[str, float]
-    ) -> tuple[str, ...]:
-        """Return the search tool that fits the request best, if no words show what finds an id."""
-        if card.produces or not identifies(name):
-            return ()
-        searches = [
-            c.name
-            for c in self._undeclared
-            if c.action is Action.SEARCH
-            and scores.get(c.name, 0) > 0
-            and _needs_no_id(c)
-            and self._is_source(card, name, c.name)
-        ]
-        return tuple(sorted(searches, key=lambda p: -scores[p])[:1])
+        return tuple(next(filter(None, tiers), ()))
 
     def _is_source(self, card: CapabilityCard, name: str, producer: str) -> bool:
         other = self._cards[producer]
         return producer != card.name and name not in other.required and not other.is_mutation
-
-    def _preference(
-        self, card: CapabilityCard, name: str, producer: str, scores: Mapping[str, float]
-    ) -> tuple[bool, bool, int, int, bool, float, str]:
-        """Return a sort key; smaller is preferred."""
-        other = self._cards[producer]
-        unfed = sum(identifies(name) for name in other.required)
-        return (
-            other.effect is not Effect.READ,
-            other.document != card.document,
-            unfed,
-            _ACTION_RANK.get(other.action, 2),
-            not _lists_only(other, noun_of(name)),
-            -scores.get(producer, 0.0),
-            producer,
-        )
-
-
-def _keys(card: CapabilityCard, known: Collection[str], kinds: Sequence[SlotKind]) -> Iterator[str]:
-    """Yield the codes and numbers that a call needs, unless the request contains an id."""
-    if "identifier" not in kinds:
-        yield from (name for name in card.required if name not in known and _is_key(name))
 
 
 def _is_key(name: str) -> bool:
@@ -199,12 +179,3 @@ def _namespace(card: CapabilityCard) -> str:
     """Return the common first word of a family of names, before the verb: gmail_search."""
     words = tokens(card.name)
     return words[0] if len(words) > 1 and words[0] != card.verb and not is_verb(words[0]) else ""
-
-
-def _needs_no_id(card: CapabilityCard) -> bool:
-    return not any(map(identifies, card.required))
-
-
-def _lists_only(card: CapabilityCard, noun: str) -> bool:
-    """Return True if a tool's name mentions only things of that noun."""
-    return noun in card.name_stems and {*card.name_stems} <= {noun, stem(card.verb)}

@@ -17,11 +17,7 @@ from orchestrator.routing.cards.capability_card import UNTYPED, CapabilityCard
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.sparse_index import K1, Bm25Field, Floats, TermIndex, joint_field
 
-_TAG_WEIGHT, _NAME_WEIGHT = 3, 2
-"""Weight of a word in a tag or a name; a word in a text or an example counts 1."""
-_SATURATION = 3.0
 _SHORTEST_SLIP = 5
-_KEPT = 256
 
 
 class CatalogVocabulary:
@@ -32,7 +28,13 @@ class CatalogVocabulary:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         named: set[str] = set()
         for card in cards:
-            _count_words(counts[card.domain], card)
+            count = counts[card.domain]
+            for stems in (card.text_stems, *card.example_stems):
+                count.update(stems)
+            # A word in a tag or a name weighs more than one in a text or an example.
+            for stems, weight in ((card.tag_stems, 3), (card.name_stems, 2)):
+                for word in stems:
+                    count[word] += weight
             named.update(card.name_stems, card.tag_stems)
         self.domains = tuple(sorted(counts))
         self._known = frozenset(word for count in counts.values() for word in count)
@@ -40,8 +42,13 @@ class CatalogVocabulary:
         self._by_shape: dict[tuple[str, int], list[str]] = defaultdict(list)
         for word in self._named:
             self._by_shape[word[0], len(word)].append(word)
-        self._index = _domain_index([counts[domain] for domain in self.domains])
-        self._best = lru_cache(maxsize=_KEPT)(self._best_of)
+        uses = Counter(word for count in counts.values() for word in count)
+        idf = {word: math.log((len(counts) + 0.5) / (found - 0.5)) for word, found in uses.items()}
+        domains = [counts[domain] for domain in self.domains]
+        # Saturated, so that a word that a domain repeats counts three more times at most.
+        self._index = TermIndex(
+            [{w: idf[w] * n / (n + 3.0) for w, n in count.items()} for count in domains]
+        )
 
     def meant(self, word: str) -> str:
         """Return the stem in names or tags of which a stem is a misspelling; empty if none.
@@ -54,7 +61,9 @@ class CatalogVocabulary:
             return ""
         if action_of_stem(word) is not Action.UNKNOWN:
             return ""
-        found = {near for near in (*_shorter(word), *_swapped(word)) if near in self._named}
+        inner = range(1, len(word) - 1)
+        swapped = (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in inner)
+        found = {near for near in (*_shorter(word), *swapped) if near in self._named}
         alike = self._by_shape.get((word[0], len(word) + 1), ())
         longer = [near for near in alike if word in _shorter(near)]
         found.update(longer if len(longer) == 1 else ())
@@ -71,9 +80,6 @@ class CatalogVocabulary:
 
     def best_domain(self, stems: Iterable[str]) -> str | None:
         """Return the domain that the words speak for most; None if there is none."""
-        return self._best((*stems,))
-
-    def _best_of(self, stems: tuple[str, ...]) -> str | None:
         shares = self.domain_shares(stems)
         return self.domains[len(shares) - 1 - int(shares[::-1].argmax())] if shares.any() else None
 
@@ -82,33 +88,10 @@ def _shorter(word: str) -> Iterable[str]:
     return (word[:i] + word[i + 1 :] for i in range(1, len(word)))
 
 
-def _swapped(word: str) -> Iterable[str]:
-    return (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 1))
-
-
-def _count_words(count: Counter[str], card: CapabilityCard) -> None:
-    for stems in (card.text_stems, *card.example_stems):
-        count.update(stems)
-    for stems, weight in ((card.tag_stems, _TAG_WEIGHT), (card.name_stems, _NAME_WEIGHT)):
-        for word in stems:
-            count[word] += weight
-
-
-def _domain_index(counts: Sequence[Mapping[str, int]]) -> TermIndex:
-    uses = Counter(word for count in counts for word in count)
-    idf = {word: math.log((len(counts) + 0.5) / (found - 0.5)) for word, found in uses.items()}
-    return TermIndex(
-        [{w: idf[w] * n / (n + _SATURATION) for w, n in count.items()} for count in counts]
-    )
-
-
 FIELDS: Final = ("text", "schema_text", "examples")
 
 _WEIGHT_POWER = 0.1
-_FEWEST = 12
-_NOTHING = "\0"
 _LEAST_IDF = 0.05
-_WORDS_KEPT = 1 << 15
 
 
 class _Word(NamedTuple):
@@ -165,11 +148,18 @@ class EvidenceIndex:
         """Index the cards."""
         self._size = len(cards)
         self._synonym = profile.synonym
-        fields = [
-            _index([(*c.name_stems, *c.text_stems) for c in cards]),
-            _index([(*c.schema_stems, *c.tag_stems) for c in cards]),
-            _index([[w for e in c.example_stems for w in e] for c in cards]),
+        corpora: list[list[Sequence[str]]] = [
+            [(*c.name_stems, *c.text_stems) for c in cards],
+            [(*c.schema_stems, *c.tag_stems) for c in cards],
+            [[w for e in c.example_stems for w in e] for c in cards],
         ]
+        fields = []
+        for corpus in corpora:
+            # Padded to at least twelve cards with empty ones. Otherwise the words of a single tool
+            # would count as words of every tool.
+            missing = 12 - len(corpus) if corpus else 0
+            length = round(sum(map(len, corpus)) / max(1, len(corpus)))
+            fields.append(Bm25Field([*corpus, *([("\0",) * length] * missing)]))
         self._text = fields[0]
         self._weights = np.array([getattr(profile.weights, name) for name in FIELDS])
         rows = [field.weights for field in fields]
@@ -178,7 +168,7 @@ class EvidenceIndex:
         self._stack = TermIndex([*chain(*rows), *joint])
         self._full = float(self._weights[[any(field) for field in rows]].sum())
         # Cached, as a request, its clauses and other requests share words.
-        self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
+        self._word = lru_cache(maxsize=1 << 15)(self._look_up)
 
     def find(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> Evidence:
         """Return the evidence of a text given as stems; repeats count once.
@@ -196,7 +186,11 @@ class EvidenceIndex:
                 known[word] = max(_LEAST_IDF, found.idf)
             if word not in values:
                 asked += max(0.0, found.idf)
-        sums = self._stack.sums(self._query(words)).reshape(len(FIELDS) + 1, -1)[:, : self._size]
+        query = dict.fromkeys(words, 1.0)
+        for word in [*query]:
+            for synonym in self._word(word).synonyms:
+                query.setdefault(synonym, self._synonym)
+        sums = self._stack.sums(query).reshape(len(FIELDS) + 1, -1)[:, : self._size]
         return Evidence(
             fields=sums[:-1],
             joint=sums[-1],
@@ -213,27 +207,10 @@ class EvidenceIndex:
         """Return the idf of a word among names and descriptions."""
         return self._text.idf(word)
 
-    def _query(self, words: Iterable[str]) -> dict[str, float]:
-        query = dict.fromkeys(words, 1.0)
-        for word in [*query]:
-            for synonym in self._word(word).synonyms:
-                query.setdefault(synonym, self._synonym)
-        return query
-
     def _look_up(self, word: str) -> _Word:
         synonyms = tuple(one for one in synonyms_of(word) if one in self._stack.terms)
         is_known = bool(synonyms) or word in self._stack.terms
         return _Word(synonyms, self._text.idf(word), is_known)
-
-
-def _index(corpus: list[Sequence[str]]) -> Bm25Field:
-    """Index a field, padded to at least twelve cards with empty ones.
-
-    Otherwise the words of a single tool would count as words of every tool.
-    """
-    missing = _FEWEST - len(corpus) if corpus else 0
-    length = round(sum(map(len, corpus)) / max(1, len(corpus)))
-    return Bm25Field([*corpus, *([(_NOTHING,) * length] * missing)])
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:

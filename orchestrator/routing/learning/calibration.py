@@ -53,23 +53,41 @@ def calibrate(
     learned = _learned(usable)
     unit = profile.weights.learned or 1.0
     kept = {n: round(v / unit + profile.learned.get(n, 0.0), 4) for n, v in learned.items()}
-    crisp, sure = _thresholds(usable, _unseen_rankings(usable), profile)
+    lessons = [_learned(_others(usable, fold)) for fold in range(_FOLDS)]
+    unseen = [_reranked(record, lessons[i % _FOLDS]) for i, record in enumerate(usable)]
+    crisp, sure = _thresholds(usable, unseen, profile)
     fitted = profile.model_copy(
         update={"learned": {**profile.learned, **kept}, "crisp": crisp, "sure": sure}
     )
+
+    def first_right(rankings: Sequence[tuple[str, ...]]) -> float:
+        firsts = zip(usable, rankings, strict=True)
+        return fmean(any(ranking[0] in group for group in r.called) for r, ranking in firsts)
+
     rankings = [_reranked(record, learned) for record in usable]
     after = [_width(r, fitted) for r in usable]
     plain = [tuple(record.scores) for record in usable]
     return Calibration(
         profile=fitted,
         records=len(usable),
-        first_right_before=_first_right(usable, plain),
-        first_right_after=_first_right(usable, rankings),
+        first_right_before=first_right(plain),
+        first_right_after=first_right(rankings),
         covered_before=_covered(usable, plain, [r.k for r in usable]),
         covered_after=_covered(usable, rankings, after),
         mean_k_before=fmean(r.k for r in usable),
         mean_k_after=fmean(after),
     )
+
+
+def _others(records: Sequence[RouteRecord], fold: int) -> list[RouteRecord]:
+    return [record for i, record in enumerate(records) if i % _FOLDS != fold]
+
+
+def _width(record: RouteRecord, profile: RoutingProfile) -> int:
+    if record.band not in ("crisp", "moderate"):
+        return record.k
+    chances = record.chances or (record.frame.confidence,) * CEILING
+    return adaptive_k(chances, profile=profile).k
 
 
 def _learned(records: Sequence[RouteRecord]) -> dict[str, float]:
@@ -78,7 +96,17 @@ def _learned(records: Sequence[RouteRecord]) -> dict[str, float]:
     if len(taught) < _FOLDS:
         return {}
     temperature = min(_TEMPERATURES, key=lambda t: _surprise(taught, {}, t))
-    losses = {prior: _unseen_surprise(taught, temperature, prior) for prior in _PRIORS}
+    losses = {
+        prior: fmean(
+            _surprise(
+                taught[fold::_FOLDS],
+                _signal(_others(taught, fold), temperature, prior),
+                temperature,
+            )
+            for fold in range(_FOLDS)
+        )
+        for prior in _PRIORS
+    }
     best = min(losses, key=lambda prior: losses[prior])
     if losses[best] >= _surprise(taught, {}, temperature):
         return {}
@@ -120,29 +148,9 @@ def _surprise(records: Sequence[RouteRecord], signal: _Signal, temperature: floa
     return -fmean(math.log(max(sum(c[n] for n in wanted), 1e-9)) for c, wanted in chances)
 
 
-def _unseen_surprise(records: Sequence[RouteRecord], temperature: float, prior: float) -> float:
-    """Return the mean negative log-likelihood under signals from the other folds."""
-    return fmean(
-        _surprise(
-            records[fold::_FOLDS], _signal(_others(records, fold), temperature, prior), temperature
-        )
-        for fold in range(_FOLDS)
-    )
-
-
-def _others(records: Sequence[RouteRecord], fold: int) -> list[RouteRecord]:
-    return [record for i, record in enumerate(records) if i % _FOLDS != fold]
-
-
 def _reranked(record: RouteRecord, learned: _Signal) -> tuple[str, ...]:
     scores = {name: score + learned.get(name, 0.0) for name, score in record.scores.items()}
     return tuple(sorted(scores, key=lambda name: -scores[name]))
-
-
-def _unseen_rankings(records: Sequence[RouteRecord]) -> list[tuple[str, ...]]:
-    """Return each record's candidates, ranked with signals from the other folds."""
-    lessons = [_learned(_others(records, fold)) for fold in range(_FOLDS)]
-    return [_reranked(record, lessons[i % _FOLDS]) for i, record in enumerate(records)]
 
 
 def _thresholds(
@@ -171,25 +179,10 @@ def _thresholds(
     return max(narrow, key=lambda pair: outcomes[pair])
 
 
-def _width(record: RouteRecord, profile: RoutingProfile) -> int:
-    """Return the number of tools that the thresholds would have forwarded."""
-    if record.band not in ("crisp", "moderate"):
-        return record.k
-    chances = record.chances or (record.frame.confidence,) * CEILING
-    return adaptive_k(chances, profile=profile).k
-
-
 def _covered(
     records: Sequence[RouteRecord], rankings: Sequence[Sequence[str]], widths: Sequence[int]
 ) -> float:
     return fmean(
         record.covered_by((*ranking[:k], *record.prerequisites))
         for record, ranking, k in zip(records, rankings, widths, strict=True)
-    )
-
-
-def _first_right(records: Sequence[RouteRecord], rankings: Sequence[Sequence[str]]) -> float:
-    return fmean(
-        any(ranking[0] in group for group in record.called)
-        for record, ranking in zip(records, rankings, strict=True)
     )

@@ -134,7 +134,14 @@ def evaluate(
     )
     answers = []
     for query in queries:
-        answers.append(_answer(router, query, clock))
+        start = clock() if clock else 0.0
+        selection = router.route(query.query, _context(query))
+        seconds = clock() - start if clock else None
+        ranking = router.rank(query.query)
+        if query.candidates is not None:
+            ranking = [name for name in ranking if name in query.candidates]
+        score = router.best_score(query.query, among=query.candidates)
+        answers.append(JudgedAnswer(query, ranking, selection, score, seconds))
         progress(len(answers), len(queries))
     for answer in answers:
         if traces and answer.query.groups:
@@ -147,7 +154,14 @@ def open_folder(folder: str | Path, *, split: str | None) -> tuple[Catalog, list
     """Return the tools of a folder, and its queries of one split; see `evaluate`."""
     root = Path(folder)
     catalog = Catalog.from_functions(_read_lines(root / "tools.jsonl"))
-    return catalog, _queries(root / "queries.jsonl", split)
+    path = root / "queries.jsonl"
+    try:
+        queries = [Query.model_validate(line) for line in _read_lines(path)]
+    except ValidationError as error:
+        raise DocumentUnreadable(str(path), "a line is not a query with its gold tools") from error
+    if not queries:
+        raise UsageError(f"{path} holds no queries")
+    return catalog, ([query for query in queries if query.split == split] or queries)
 
 
 def summarise(answers: Sequence[JudgedAnswer], tools: int) -> Evaluation:
@@ -157,6 +171,12 @@ def summarise(answers: Sequence[JudgedAnswer], tools: int) -> Evaluation:
     seconds = [a.seconds * 1000 for a in answers if a.seconds is not None]
     forwarded = _mean(len(a.selection.tools) for a in asked)
     embedders = [a.selection.embedder for a in answers]
+    fitting = [answer.score for answer in answers if answer.query.groups]
+    scores: dict[str, list[float]] = defaultdict(list)
+    for answer in answers:
+        if not answer.query.groups:
+            scores[answer.query.kind].append(answer.score)
+    found = {kind: _auroc(fitting, negatives) for kind, negatives in sorted(scores.items())}
     return Evaluation(
         tools=tools,
         queries=len(answers),
@@ -177,37 +197,16 @@ def summarise(answers: Sequence[JudgedAnswer], tools: int) -> Evaluation:
         nothing_fits_auroc=_auroc(
             [a.score for a in asked], [a.score for a in answers if not a.query.groups]
         ),
-        nothing_fits_by_kind=_auroc_by_kind(answers),
+        nothing_fits_by_kind={kind: auroc for kind, auroc in found.items() if auroc is not None},
         latency_p50_ms=_percentile(seconds, 50),
         latency_p99_ms=_percentile(seconds, 99),
     )
-
-
-def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> JudgedAnswer:
-    start = clock() if clock else 0.0
-    selection = router.route(query.query, _context(query))
-    seconds = clock() - start if clock else None
-    ranking = router.rank(query.query)
-    if query.candidates is not None:
-        ranking = [name for name in ranking if name in query.candidates]
-    score = router.best_score(query.query, among=query.candidates)
-    return JudgedAnswer(query, ranking, selection, score, seconds)
 
 
 def _context(query: Query) -> RouteContext:
     if not query.candidates:
         return RouteContext()
     return RouteContext(walls=(Wall(agent=query.id, tools=query.candidates),))
-
-
-def _queries(path: Path, split: str | None) -> list[Query]:
-    try:
-        queries = [Query.model_validate(line) for line in _read_lines(path)]
-    except ValidationError as error:
-        raise DocumentUnreadable(str(path), "a line is not a query with its gold tools") from error
-    if not queries:
-        raise UsageError(f"{path} holds no queries")
-    return [query for query in queries if query.split == split] or queries
 
 
 def _read_lines(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -254,16 +253,6 @@ def _auroc(positives: Sequence[float], negatives: Sequence[float]) -> float | No
     ordered = np.sort(negatives)
     below, not_above = (np.searchsorted(ordered, positives, side) for side in ("left", "right"))
     return float((below + not_above).sum()) / (2 * len(positives) * len(negatives))
-
-
-def _auroc_by_kind(answers: Collection[JudgedAnswer]) -> dict[str, float]:
-    fitting = [answer.score for answer in answers if answer.query.groups]
-    scores: dict[str, list[float]] = defaultdict(list)
-    for answer in answers:
-        if not answer.query.groups:
-            scores[answer.query.kind].append(answer.score)
-    found = {kind: _auroc(fitting, negatives) for kind, negatives in sorted(scores.items())}
-    return {kind: auroc for kind, auroc in found.items() if auroc is not None}
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -7,7 +7,7 @@ from statistics import fmean, quantiles
 from pydantic import Field
 
 from orchestrator.core.record import Record
-from orchestrator.language.intent import Action, IntentFrame, SlotKind
+from orchestrator.language.intent import Action, SlotKind
 from orchestrator.language.words import is_verb
 from orchestrator.routing.selection import Band, Selection
 
@@ -90,7 +90,18 @@ def record_of(
         leg_id=leg_id,
         step=step,
         catalog_digest=catalog_digest,
-        frame=_frame_trace(selection.frame),
+        frame=FrameTrace(
+            domain=selection.frame.domain,
+            action=selection.frame.action,
+            verb=selection.frame.verb if is_verb(selection.frame.verb) else "",
+            slot_kinds=tuple(slot.kind for slot in selection.frame.slots),
+            objects=len(selection.frame.objects),
+            references=len(selection.frame.references),
+            clauses=len(selection.frame.clauses),
+            side_effect_allowed=selection.frame.side_effect_allowed,
+            previous_tool_error=selection.frame.previous_tool_error,
+            confidence=selection.frame.confidence,
+        ),
         band=selection.band,
         reason=selection.reason,
         k=selection.k,
@@ -117,21 +128,6 @@ def shadows_of(selection: Selection) -> dict[str, tuple[str, ...]]:
     ranked = tuple(selection.scores)
     widths = {**SHADOW_WIDTHS, "narrower": max(1, selection.k - 1), "wider": selection.k + 1}
     return {name: ranked[:width] for name, width in widths.items()}
-
-
-def _frame_trace(frame: IntentFrame) -> FrameTrace:
-    return FrameTrace(
-        domain=frame.domain,
-        action=frame.action,
-        verb=frame.verb if is_verb(frame.verb) else "",
-        slot_kinds=tuple(slot.kind for slot in frame.slots),
-        objects=len(frame.objects),
-        references=len(frame.references),
-        clauses=len(frame.clauses),
-        side_effect_allowed=frame.side_effect_allowed,
-        previous_tool_error=frame.previous_tool_error,
-        confidence=frame.confidence,
-    )
 
 
 # --- usage of a proxy -----------------------------------------------------------------------

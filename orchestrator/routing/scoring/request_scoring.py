@@ -105,75 +105,48 @@ class RequestScorer:
         Scores depend on less of the context than readings do: the steps of a leg, and the planner's
         queries about a clause, mostly share them.
         """
-        clauses = _with_unwanted(reading.clauses)
-        asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
-        wanted = tuple(clauses[i] for i in asked)
-        slots = (reading.slots, *(reading.own[i] for i in asked))
+        clauses = [*reading.clauses]
+        wanted = {word for c in clauses if not c.is_negated for word in c.stems}
+        negated = (word for c in clauses if c.is_negated for word in c.stems)
+        unwanted = tuple(word for word in negated if word not in wanted)
+        if unwanted and wanted:
+            clauses = [replace(c, unwanted=unwanted) for c in clauses]
+        places = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
+        asked = tuple(clauses[i] for i in places)
+        slots = (reading.slots, *(reading.own[i] for i in places))
         values = tuple(tuple((s.kind, s.text, s.position) for s in own) for own in slots)
         known = tuple(name for name in context.known if name in self._scorer.needed)
-        key = (wanted, values, context.domains, context.walls, known)
+        key = (asked, values, context.domains, context.walls, known)
         if (found := self._scores.get(key)) is not None:
             return found
-        near, embedder = self._nearness(wanted)
+        # Of the whole of the request, then of each clause if there are several.
+        texts = [joined(asked), *(asked if len(asked) > 1 else ())] if asked else []
+        near: Sequence[Floats | None] = [None] * len(texts)
+        embedder = ""
+        if self._similarity is not None and asked:
+            said = [". ".join(c.text for c in asked), *(text.text for text in texts[1:])]
+            try:
+                near, embedder = [*self._similarity.of(said)], USED
+            except EmbedderUnavailable as error:
+                embedder = error.reason
+            except Exception as error:  # the other features decide, whatever an embedder raises
+                embedder = f"{type(error).__name__} in the embedder"
         deadline.check("embedding")
-        texts = _texts(wanted, slots, context, near)
+
+        def alike(rows: Positions) -> Floats | None:
+            if not isinstance(self._similarity, EmbeddedCards):
+                return None
+            return self._similarity.alike([text.text for text in texts], rows)
+
         tables = self._scorer.score_all(
-            texts,
-            alike=partial(self._alike, [text.reading.text for text in texts]),
+            [Scored(t, own, context, n) for t, own, n in zip(texts, slots, near, strict=False)],
+            alike=alike,
             check=partial(deadline.check, "scoring"),
         )
         deadline.check("scoring")
         whole, parts = tables[0] if tables else None, tuple(tables[1:])
-        scored = ScoredRequest(reading.slots, wanted, whole, parts, embedder)
+        scored = ScoredRequest(reading.slots, asked, whole, parts, embedder)
         return self._scores.put(key, scored) if embedder in ("", USED) else scored
-
-    def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
-        """Return the cosines of the cards to all clauses merged, then to each clause.
-
-        The text is the embedder's state: '' without one, "used", or why it has no answer.
-        """
-        nothing: list[Floats | None] = [None] * (len(clauses) + 1)
-        if self._similarity is None or not clauses:
-            return nothing, ""
-        texts = [c.text for c in clauses]
-        try:
-            rows = self._similarity.of([". ".join(texts), *(texts if len(texts) > 1 else ())])
-        except EmbedderUnavailable as error:
-            return nothing, error.reason
-        except Exception as error:  # the other features decide, whatever an embedder raises
-            return nothing, f"{type(error).__name__} in the embedder"
-        return [*rows], USED
-
-    def _alike(self, texts: Sequence[str], rows: Positions) -> Floats | None:
-        if not isinstance(self._similarity, EmbeddedCards):
-            return None
-        return self._similarity.alike(texts, rows)
-
-
-def _texts(
-    clauses: Sequence[ClauseReading],
-    slots: Sequence[Sequence[Slot]],
-    context: RouteContext,
-    near: Sequence[Floats | None],
-) -> list[Scored]:
-    """Return all clauses merged, followed by each of them if there are several.
-
-    `slots` and `near` start with those of the whole, followed by those of each clause.
-    """
-    if not clauses:
-        return []
-    texts = [joined(clauses), *(clauses if len(clauses) > 1 else ())]
-    return [
-        Scored(text, values, context, nearness)
-        for text, values, nearness in zip(texts, slots, near, strict=False)
-    ]
-
-
-def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
-    """Add to each clause the words that only negated clauses contain."""
-    wanted = {word for c in clauses if not c.is_negated for word in c.stems}
-    unwanted = tuple(w for c in clauses if c.is_negated for w in c.stems if w not in wanted)
-    return [replace(c, unwanted=unwanted) for c in clauses] if unwanted and wanted else [*clauses]
 
 
 def merged(reading: ScoredRequest) -> dict[str, float]:

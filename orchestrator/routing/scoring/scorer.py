@@ -1,10 +1,10 @@
 """Scores cards for a request: one number per feature and candidate, and their weighted sum."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,6 @@ from orchestrator.routing.sparse_index import Floats, Positions
 
 CLOSER: Final = ("near", "name", "effect", "fit", "negated")
 _REACH = 3
-_CARDS_KEPT = 1 << 13
-_SHARES_KEPT = 1 << 14
 _Places = Mapping[str, Sequence[int]]
 
 
@@ -65,9 +63,9 @@ class CloserLook:
         """Take the cards, and the idf of each word in a name."""
         self._cards = cards
         self._idf = idf
-        self._view = lru_cache(maxsize=_CARDS_KEPT)(self._read)
+        self._view = lru_cache(maxsize=1 << 13)(self._read)
         # Cached, as requests often share their kinds of values, and tools their needs.
-        self._filled = lru_cache(maxsize=_SHARES_KEPT)(share_filled)
+        self._filled = lru_cache(maxsize=1 << 14)(share_filled)
 
     def features(self, texts: Sequence[Sought], rows: Positions) -> Floats:
         """Return each of CLOSER for each text and card; (len(CLOSER), n_texts, n_rows)."""
@@ -76,34 +74,38 @@ class CloserLook:
         return np.array(found).reshape(len(texts), len(rows), len(CLOSER)).transpose(2, 0, 1)
 
     def _of(self, text: Sought, views: Sequence[_View]) -> list[tuple[float, ...]]:
-        """Return the features of one text for each of the cards."""
         # Ordered: sums in the order of a set would differ between processes.
         reading, words = text.reading, dict.fromkeys(text.reading.stems)
         shared_words = (word for word in words if word in text.idf and word not in text.values)
         asked = {word: text.idf[word] for word in shared_words}
         expected = sum(asked.values()) or 1.0
-        pairs = {
-            (a, b): (asked.get(a, 0.0) + asked.get(b, 0.0)) / (2 * expected)
-            for a, b in _near(reading.stems)
-        }
+        # Pairs of different words at a distance of at most three, with their weights.
+        pairs: dict[tuple[str, str], float] = {}
+        for step in range(1, _REACH + 1):
+            for first, second in zip(reading.stems, reading.stems[step:], strict=False):
+                if first != second:
+                    a, b = min(first, second), max(first, second)
+                    pairs[a, b] = (asked.get(a, 0.0) + asked.get(b, 0.0)) / (2 * expected)
         found: list[tuple[float, ...]] = []
         for view in views:
-            held = [word for word in words if word in view.places]
-            near = _meeting(pairs, held, view.places) if len(held) > 1 else 0.0
-            found.append(
-                (
-                    near,
-                    sum(view.name.get(word, 0.0) for word in held) + _verb_meant(reading, view),
-                    effect_agreement(reading, view.card),
-                    self._filled(
-                        view.card.needs,
-                        len(view.card.required),
-                        known=text.inputs,
-                        kinds=text.kinds,
-                    ),
-                    -1.0 if any(word in view.name for word in reading.unwanted) else 0.0,
-                )
+            card, places = view.card, view.places
+            held = [word for word in words if word in places]
+            shared = pairs.items() if len(held) > 1 else ()
+            near = sum(
+                weight
+                for (a, b), weight in shared
+                if a in places and b in places and _are_near(places[a], places[b])
             )
+            named = sum(view.name.get(word, 0.0) for word in held)
+            # The name's verb counts too if the text has a synonym of it.
+            own = stem(card.verb)
+            if reading.action is card.action and card.verb != reading.verb:
+                named += 0.0 if own in reading.stems else view.name.get(own, 0.0)
+            filled = self._filled(
+                card.needs, len(card.required), known=text.inputs, kinds=text.kinds
+            )
+            negated = -1.0 if any(word in view.name for word in reading.unwanted) else 0.0
+            found.append((near, named, effect_agreement(reading, card), filled, negated))
         return found
 
     def _read(self, row: int) -> _View:
@@ -139,34 +141,8 @@ def effect_agreement(reading: ClauseReading, card: CapabilityCard) -> float:
     return -1.0 if reading.action is not Action.UNKNOWN else 0.0
 
 
-def _near(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of different words at a distance of at most three."""
-    for step in range(1, _REACH + 1):
-        for first, second in zip(words, words[step:], strict=False):
-            if first != second:
-                yield (first, second) if first < second else (second, first)
-
-
-def _meeting(
-    pairs: Mapping[tuple[str, str], float], held: Collection[str], places: _Places
-) -> float:
-    """Return the weight of the pairs whose words are at most three apart in the card as well."""
-    return sum(
-        weight
-        for (first, second), weight in pairs.items()
-        if first in held
-        and second in held
-        and any(abs(a - b) <= _REACH for a in places[first] for b in places[second])
-    )
-
-
-def _verb_meant(reading: ClauseReading, view: _View) -> float:
-    """Return the share of the name's verb if the text has a synonym of it."""
-    card = view.card
-    if reading.action is not card.action or card.verb == reading.verb:
-        return 0.0
-    own = stem(card.verb)
-    return 0.0 if own in reading.stems else view.name.get(own, 0.0)
+def _are_near(places: Sequence[int], others: Sequence[int]) -> bool:
+    return any(abs(a - b) <= _REACH for a in places for b in others)
 
 
 FEATURES: Final = (*FIELDS, *CLOSER, "joint", "domain", "agent", "embedding", "alike", "learned")
@@ -174,7 +150,6 @@ _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
 _CLOSER: Final = slice(len(FIELDS), len(FIELDS) + len(CLOSER))
 _DIGITS = 12
 """Decimal places of a score: equal cards stay equal, whatever the order of summation."""
-_OF_DEPRECATED: Final = 0.9
 _SHORTLIST = 32
 """Cards that get a detailed comparison per request; more gain nothing on public data."""
 _OF_A_CLAUSE = 8
@@ -247,11 +222,13 @@ class Scorer:
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
         self._open = np.array([not card.is_probe for card in cards], dtype=bool)
-        self._worth = np.array([_OF_DEPRECATED if card.is_deprecated else 1.0 for card in cards])
+        self._worth = np.array([0.9 if card.is_deprecated else 1.0 for card in cards])
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self.evidence = EvidenceIndex(cards, profile)
         self._closer = CloserLook(cards, self.evidence.idf)
-        self._preferred = lru_cache(maxsize=_WALLS_KEPT)(self._in_domains)
+        self._preferred = lru_cache(maxsize=_WALLS_KEPT)(
+            lambda domains: np.array([float(domain in domains) for domain in self._domains])
+        )
 
     def score_all(
         self,
@@ -275,8 +252,11 @@ class Scorer:
         for text in texts:
             evidence = self.evidence.find(text.reading.stems, text.slots)
             promising = self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST)
-            # Every request forwards something, but a single clause may match nothing.
-            own.append(promising if found else self._widened(text, promising))
+            if not found and len(self._names) <= _FEW:
+                # Every request forwards something, but a single clause may match nothing.
+                inside = self._inside(text.context.walls)
+                promising = np.union1d(promising, np.flatnonzero(inside & self._open))
+            own.append(promising)
             found.append(evidence)
             check()
         if not texts:
@@ -349,32 +329,20 @@ class Scorer:
         if len(rows) > most:
             rows = rows[np.argpartition(rough[rows], -most)[-most:]]
         if text.near is not None:
-            rows = np.union1d(rows, _first_best(text.near, np.flatnonzero(inside), _NEAREST))
+            able = np.flatnonzero(inside)
+            values = text.near[able]
+            if len(able) > _NEAREST:  # sorting all of 50,000 takes milliseconds
+                may_be = values >= np.partition(values, -_NEAREST)[-_NEAREST]
+                able, values = able[may_be], values[may_be]
+            # Ties keep their order.
+            rows = np.union1d(rows, able[np.argsort(-values, kind="stable")[:_NEAREST]])
         return rows if _REFERENCE in text.reading.stems else rows[self._open[rows]]
-
-    def _widened(self, text: Scored, rows: Positions) -> Positions:
-        """Return every card of a small catalog except probes; in a larger one, `rows`."""
-        if len(self._names) > _FEW:
-            return rows
-        return np.union1d(rows, np.flatnonzero(self._inside(text.context.walls) & self._open))
 
     def _admitted(self, walls: tuple[Wall, ...]) -> NDArray[np.bool_]:
         if not walls:
             return np.ones(len(self._names), dtype=bool)
         named = zip(self._names, self._domains, strict=True)
         return np.array([admitted(walls, name, domain) for name, domain in named], dtype=bool)
-
-    def _in_domains(self, domains: tuple[str, ...]) -> Floats:
-        return np.array([float(domain in domains) for domain in self._domains])
-
-
-def _first_best(values: Floats, rows: Positions, most: int) -> Positions:
-    """Return the rows with the largest values, descending; ties keep their order."""
-    own = values[rows]
-    if len(rows) > most:  # sorting all of 50,000 takes milliseconds
-        may_be = own >= np.partition(own, -most)[-most]
-        rows, own = rows[may_be], own[may_be]
-    return rows[np.argsort(-own, kind="stable")[:most]]
 
 
 FITTED_TO: Final = "built-in:"
@@ -390,7 +358,6 @@ _WITH_VECTORS: Final = np.array([2.26, 0.5, 0.6, 1.39, 2.67, -0.58, -0.66])
 _LEVEL_WITH: Final = -4.21
 _BY_WORDS: Final = np.array([2.86, 0.9, 0.81, 1.61, 0.0, -0.72, -1.43])
 _LEVEL_BY_WORDS: Final = -4.44
-_NUMERIC: Final = frozenset({"quantity", "amount"})
 
 
 class FittedRequest(NamedTuple):
@@ -421,34 +388,26 @@ class Fitness:
         often they receive requests that no tool fits. It is not relative to the catalog's own best
         score, so it is comparable between catalogs of any size.
         """
-        table = asked.table
+        table, stems = asked.table, frozenset(asked.reading.stems)
         if not table.names:
             return 0.0
         has_vectors = self._has_vectors and table.cosines is not None
         coefficients = _WITH_VECTORS if has_vectors else _BY_WORDS
         level = _LEVEL_WITH if has_vectors else _LEVEL_BY_WORDS
-        best = float((self._signs(asked) @ coefficients).max())
-        return float(1 / (1 + np.exp(-(best + level))))
-
-    def _signs(self, asked: FittedRequest) -> Floats:
-        """Return the signs of each candidate, in the order of the coefficients."""
-        table, stems = asked.table, frozenset(asked.reading.stems)
         words = without_values(stems, asked.slots)
-        has_number = any(slot.kind in _NUMERIC for slot in asked.slots)
+        has_number = any(slot.kind in ("quantity", "amount") for slot in asked.slots)
         traits = [self._traits(name) for name in table.names]
-        count = len(traits)
-        return np.stack(
-            [
-                np.log1p(table.weight / self._unit),
-                table.features["name"] ** 2,
-                np.log1p(table.features["near"] * len(stems)),
-                np.full(count, float(asked.is_known_order)),
-                np.zeros(count) if table.cosines is None else table.cosines,
-                np.log1p([len(words - held) for held, _ in traits]),
-                [float(wants_number and not has_number) for _, wants_number in traits],
-            ],
-            axis=1,
-        )
+        signs: list[Any] = [
+            np.log1p(table.weight / self._unit),
+            table.features["name"] ** 2,
+            np.log1p(table.features["near"] * len(stems)),
+            np.full(len(traits), float(asked.is_known_order)),
+            np.zeros(len(traits)) if table.cosines is None else table.cosines,
+            np.log1p([len(words - held) for held, _ in traits]),
+            [float(wants_number and not has_number) for _, wants_number in traits],
+        ]
+        best = float((np.stack(signs, axis=1) @ coefficients).max())
+        return float(1 / (1 + np.exp(-(best + level))))
 
     def words_of(self, tool: str) -> frozenset[str]:
         """Return every word of a tool, stemmed."""

@@ -140,7 +140,21 @@ class ModelServer:
         """Listen on loopback."""
         self._listener = listen("127.0.0.1", 0)
         ready = asyncio.Event()
-        self._server = ReadyServer(self._config(), ready.set, is_guest=True)
+        routes = [Route(api.path, self._answering(api), methods=["POST"]) for api in _FORMATS]
+        routes.append(Route("/v1/models", self._list_models))
+        routes.append(Route("/{path:path}", self._unknown, methods=["GET", "POST", "DELETE"]))
+        self._server = ReadyServer(
+            uvicorn.Config(
+                Starlette(routes=routes),
+                log_config=None,
+                lifespan="off",
+                ws="none",
+                http=H11Protocol,
+                timeout_graceful_shutdown=1,
+            ),
+            ready.set,
+            is_guest=True,
+        )
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         await ready.wait()
         return self
@@ -158,19 +172,6 @@ class ModelServer:
         if self.refused and kind is None:
             raise AssertionError("the provider would refuse this: " + "; ".join(self.refused))
 
-    def _config(self) -> uvicorn.Config:
-        routes = [Route(api.path, self._answering(api), methods=["POST"]) for api in _FORMATS]
-        routes.append(Route("/v1/models", self._list_models))
-        routes.append(Route("/{path:path}", self._unknown, methods=["GET", "POST", "DELETE"]))
-        return uvicorn.Config(
-            Starlette(routes=routes),
-            log_config=None,
-            lifespan="off",
-            ws="none",
-            http=H11Protocol,
-            timeout_graceful_shutdown=1,
-        )
-
     def _answering(self, api: ApiFormat) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
@@ -182,7 +183,10 @@ class ModelServer:
 
     async def _answer(self, api: ApiFormat, request: Request) -> Response:
         content = await request.body()
-        if not self._has_key(request.headers):
+        given = request.headers.get("x-api-key") or request.headers.get(
+            "authorization", ""
+        ).removeprefix("Bearer ")
+        if given != self.key:
             return _error(api, unauthorized())
         received, broken = self._received(api, content, request.headers)
         if received is None or broken:
@@ -192,7 +196,13 @@ class ModelServer:
         reply = await self._reply(received)
         self.replies.append(reply)
         if isinstance(reply, ModelAnswer):
-            return self._answered(api, reply, received)
+            whole = api.answer(reply, received, self._usage(reply, received))
+            number = f"req_{received.number}"
+            headers = {"x-request-id": number, "request-id": number}
+            if not received.body.get("stream"):
+                return JSONResponse(whole, 200, headers)
+            events = self._paced(streamed(api.api, reply, whole))
+            return StreamingResponse(events, 200, headers, "text/event-stream")
         trouble = reply
         match trouble:
             case StatusTrouble():
@@ -232,10 +242,6 @@ class ModelServer:
         )
         return received, list(api.breaches(received))
 
-    def _has_key(self, headers: Mapping[str, str]) -> bool:
-        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-        return given == self.key
-
     async def _reply(self, received: ReceivedRequest) -> ModelReply:
         if self._always is not None:
             return self._always
@@ -245,15 +251,6 @@ class ModelServer:
             return StatusTrouble(500, "api_error", None, "the model server has no script")
         answer = self.script(received)
         return await answer if isawaitable(answer) else answer
-
-    def _answered(self, api: ApiFormat, answer: ModelAnswer, received: ReceivedRequest) -> Response:
-        whole = api.answer(answer, received, self._usage(answer, received))
-        number = f"req_{received.number}"
-        headers = {"x-request-id": number, "request-id": number}
-        if not received.body.get("stream"):
-            return JSONResponse(whole, 200, headers)
-        events = self._paced(streamed(api.api, answer, whole))
-        return StreamingResponse(events, 200, headers, "text/event-stream")
 
     async def _paced(self, events: Iterator[str]) -> AsyncIterator[str]:
         for event in events:

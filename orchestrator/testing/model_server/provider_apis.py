@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import jsonschema_rs
@@ -28,13 +29,7 @@ from orchestrator.testing.model_server.replies import (
     StatusTrouble,
 )
 
-_MOST_ERRORS = 5
-_LONGEST = 300
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_MOST_TOOLS: Final = 128
-_NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "enum", "const", "not")
-_MOST_BREAKPOINTS: Final = 4
-_KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
 class _Closed(GenerateJsonSchema):
@@ -52,45 +47,38 @@ def schema_breaches(api: Api, body: JsonObject) -> list[str]:
     Raises:
         ImportError: the provider's client library is not installed.
     """
-    errors = _validator(api, bool(body.get("stream"))).iter_errors(body)
+    errors = islice(_validator(api, bool(body.get("stream"))).iter_errors(body), 5)
     return [
-        f"{'/'.join(map(str, error.instance_path)) or 'the request'}: {error.message[:_LONGEST]}"
-        for _, error in zip(range(_MOST_ERRORS), errors, strict=False)
+        f"{'/'.join(map(str, error.instance_path)) or 'the request'}: {error.message[:300]}"
+        for error in errors
     ]
 
 
 @functools.cache
 def _validator(api: Api, is_streamed: bool) -> jsonschema_rs.Validator:
-    schema = TypeAdapter(_request_type(api, is_streamed)).json_schema(schema_generator=_Closed)
-    return jsonschema_rs.validator_for(schema)
-
-
-def _request_type(api: Api, is_streamed: bool) -> Any:
+    kind = "Streaming" if is_streamed else "NonStreaming"
+    named: Any
     if api == "messages":
         # The planner's client uses the beta path, whose fields are a superset.
-        from anthropic.types.beta import message_create_params as messages
+        from anthropic.types.beta import message_create_params
 
-        if is_streamed:
-            return messages.MessageCreateParamsStreaming
-        return messages.MessageCreateParamsNonStreaming
-    if api == "chat":
-        from openai.types.chat import completion_create_params as chat
+        named = getattr(message_create_params, f"MessageCreateParams{kind}")
+    elif api == "chat":
+        from openai.types.chat import completion_create_params
 
-        if is_streamed:
-            return chat.CompletionCreateParamsStreaming
-        return chat.CompletionCreateParamsNonStreaming
-    from openai.types.responses import response_create_params as responses
+        named = getattr(completion_create_params, f"CompletionCreateParams{kind}")
+    else:
+        from openai.types.responses import response_create_params
 
-    if is_streamed:
-        return responses.ResponseCreateParamsStreaming
-    return responses.ResponseCreateParamsNonStreaming
+        named = getattr(response_create_params, f"ResponseCreateParams{kind}")
+    return jsonschema_rs.validator_for(TypeAdapter(named).json_schema(schema_generator=_Closed))
 
 
 def open_ai_tool_breaches(functions: Sequence[Mapping[str, Any]], choice: Any) -> Iterator[str]:
     """Yield OpenAI's objections to a list of functions and to the choice among them."""
     yield from duplicate_names(functions)
-    if len(functions) > _MOST_TOOLS:
-        yield f"{len(functions)} tools are more than {_MOST_TOOLS}"
+    if len(functions) > 128:
+        yield f"{len(functions)} tools are more than 128"
     if choice == "required" and not functions:
         yield "tool_choice is required, and there are no tools"
     for function in functions:
@@ -99,7 +87,7 @@ def open_ai_tool_breaches(functions: Sequence[Mapping[str, Any]], choice: Any) -
             yield f"tool name {name!r} does not match {_NAME.pattern}"
         if parameters and parameters.get("type") != "object":
             yield f"the parameters of {name} are not an object"
-        for word in _NOT_AT_THE_TOP:
+        for word in ("anyOf", "oneOf", "allOf", "enum", "const", "not"):
             if word in parameters:
                 yield f"the parameters of {name} have {word} at the top level"
         if function.get("strict"):
@@ -139,15 +127,6 @@ def unanswered(turns: Sequence[ConversationTurn]) -> Iterator[str]:
         waiting = {call.call_id for call in turn.calls}
 
 
-def orphaned_reasoning(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield an objection for each reasoning item without the item that followed it."""
-    for item, following in zip(items, [*items[1:], {}], strict=False):
-        kind = following.get("type")
-        is_followed = kind in ("function_call", "reasoning") or following.get("role") == "assistant"
-        if item.get("type") == "reasoning" and not is_followed:
-            yield f"reasoning item {item.get('id')} was provided without its following item"
-
-
 def anthropic_breaches(body: Mapping[str, Any]) -> Iterator[str]:
     """Yield Anthropic's objections to a request."""
     messages = body["messages"]
@@ -162,18 +141,26 @@ def anthropic_breaches(body: Mapping[str, Any]) -> Iterator[str]:
             if block.get("type") == "text" and not block["text"].strip():
                 yield "messages: text content blocks must be non-empty"
     for tool in body.get("tools") or []:
+        schema = tool.get("input_schema", {})
         for word in ("anyOf", "oneOf", "allOf"):
-            if word in tool.get("input_schema", {}):
+            if word in schema:
                 yield f"the input_schema of {tool['name']} has {word} at the top level"
-        for inner in walk(tool.get("input_schema", {})):
-            wrong = [name for name in properties_of(inner) if not _KEY.fullmatch(name)]
-            yield from (f"tool {tool['name']} has a property {name!r}" for name in wrong)
-    yield from _thinking_breaches(body)
+        for name in (name for inner in walk(schema) for name in properties_of(inner)):
+            if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name):
+                yield f"tool {tool['name']} has a property {name!r}"
+    thinking = body.get("thinking") or {}
+    if thinking.get("type") not in (None, "disabled"):
+        if (body.get("tool_choice") or {}).get("type") in ("any", "tool"):
+            yield "thinking may not be enabled when tool_choice forces tool use"
+        if thinking.get("budget_tokens", 0) >= body["max_tokens"]:
+            yield "max_tokens must be greater than thinking.budget_tokens"
+        if body.get("temperature", 1) != 1:
+            yield "temperature may only be 1 when thinking is enabled"
     if body["max_tokens"] < 1:
         yield "max_tokens must be at least 1"
     breakpoints = str(body).count("'cache_control': {")
-    if breakpoints > _MOST_BREAKPOINTS:
-        yield f"{breakpoints} blocks with cache_control are more than {_MOST_BREAKPOINTS}"
+    if breakpoints > 4:
+        yield f"{breakpoints} blocks with cache_control are more than 4"
 
 
 def _not_strict(schema: Any, place: str) -> Iterator[str]:
@@ -190,19 +177,6 @@ def _not_strict(schema: Any, place: str) -> Iterator[str]:
             yield f"{place} is strict and does not require {', '.join(missing)}"
     for name, inner in schema.items():
         yield from _not_strict(inner, f"{place}.{name}")
-
-
-def _thinking_breaches(body: Mapping[str, Any]) -> Iterator[str]:
-    thinking = body.get("thinking") or {}
-    if thinking.get("type") in (None, "disabled"):
-        return
-    choice = (body.get("tool_choice") or {}).get("type")
-    if choice in ("any", "tool"):
-        yield "thinking may not be enabled when tool_choice forces tool use"
-    if thinking.get("budget_tokens", 0) >= body["max_tokens"]:
-        yield "max_tokens must be greater than thinking.budget_tokens"
-    if body.get("temperature", 1) != 1:
-        yield "temperature may only be 1 when thinking is enabled"
 
 
 Document = dict[str, Any]
@@ -257,7 +231,11 @@ class ResponsesApi(_OpenAi):
         yield from open_ai_tool_breaches(tools, request.body.get("tool_choice"))
         if request.body.get("previous_response_id") is None:
             yield from unpaired(items, "call_id", "function_call", "function_call_output")
-        yield from orphaned_reasoning(items)
+        for item, following in zip(items, [*items[1:], {}], strict=False):
+            is_call = following.get("type") in ("function_call", "reasoning")
+            is_followed = is_call or following.get("role") == "assistant"
+            if item.get("type") == "reasoning" and not is_followed:
+                yield f"reasoning item {item.get('id')} was provided without its following item"
 
     def answer(self, answer: ModelAnswer, request: ReceivedRequest, used: TokenCount) -> Document:
         """Return the body of an answer."""
@@ -343,9 +321,21 @@ class CompletionsApi(_OpenAi):
 
     def read(self, body: JsonObject) -> Conversation:
         """Read a request that fits the schema."""
-        messages = _listed(body["messages"])
-        system = [_joined_text(m["content"]) for m in messages if m["role"] in _SYSTEM]
-        turns = [_turn_of_message(m) for m in messages if m["role"] not in _SYSTEM]
+        system, turns = [], []
+        for message in _listed(body["messages"]):
+            role, text = message["role"], _joined_text(message.get("content"))
+            if role in _SYSTEM:
+                system.append(text)
+            elif role == "tool":
+                turns.append(ConversationTurn("tool", text, call_id=message["tool_call_id"]))
+            elif role != "assistant":
+                turns.append(ConversationTurn("user", text))
+            else:
+                made = []
+                for one in message.get("tool_calls") or []:
+                    called = one["function"]
+                    made.append(ModelCall(called["name"], _parsed(called["arguments"]), one["id"]))
+                turns.append(ConversationTurn("assistant", text, tuple(made)))
         return Conversation("\n\n".join(system), turns, _functions(self._functions(body)))
 
     def breaches(self, request: ReceivedRequest) -> Iterator[str]:
@@ -392,17 +382,6 @@ class CompletionsApi(_OpenAi):
         }
 
 
-def _turn_of_message(message: Mapping[str, Any]) -> ConversationTurn:
-    text = _joined_text(message.get("content"))
-    if message["role"] == "tool":
-        return ConversationTurn("tool", text, call_id=message["tool_call_id"])
-    if message["role"] != "assistant":
-        return ConversationTurn("user", text)
-    calls = [(one["function"], one["id"]) for one in message.get("tool_calls") or []]
-    made = tuple(ModelCall(f["name"], _parsed(f["arguments"]), call_id) for f, call_id in calls)
-    return ConversationTurn("assistant", text, made)
-
-
 class MessagesApi:
     """Anthropic's messages API."""
 
@@ -410,8 +389,23 @@ class MessagesApi:
     path = "/v1/messages"
 
     def read(self, body: JsonObject) -> Conversation:
-        """Read a request that fits the schema."""
-        turns = [turn for message in _listed(body["messages"]) for turn in _turns(message)]
+        """Read a request that fits the schema; a tool's answer is part of a user's message."""
+        turns = []
+        for message in _listed(body["messages"]):
+            content = message["content"]
+            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            texts = [block for block in blocks if block["type"] == "text"]
+            if message["role"] == "assistant":
+                calls = [b for b in blocks if b["type"] == "tool_use"]
+                made = tuple(ModelCall(b["name"], b["input"], b["id"]) for b in calls)
+                turns.append(ConversationTurn("assistant", _joined_text(texts), made))
+                continue
+            for block in blocks:
+                if block["type"] == "tool_result":
+                    text = _joined_text(block.get("content"))
+                    turns.append(ConversationTurn("tool", text, call_id=block["tool_use_id"]))
+            if texts:
+                turns.append(ConversationTurn("user", _joined_text(texts)))
         tools = [
             ShownTool(tool["name"], tool.get("description") or "", tool["input_schema"])
             for tool in _listed(body.get("tools"))
@@ -458,24 +452,6 @@ ApiFormat = ResponsesApi | CompletionsApi | MessagesApi
 """An API of the model server."""
 
 
-def _turns(message: Mapping[str, Any]) -> Iterator[ConversationTurn]:
-    """Yield a message's turns; a tool's answer is part of a user's message."""
-    content = message["content"]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    texts = [block for block in blocks if block["type"] == "text"]
-    if message["role"] == "assistant":
-        calls = [b for b in blocks if b["type"] == "tool_use"]
-        made = tuple(ModelCall(b["name"], b["input"], b["id"]) for b in calls)
-        yield ConversationTurn("assistant", _joined_text(texts), made)
-        return
-    for block in blocks:
-        if block["type"] == "tool_result":
-            text = _joined_text(block.get("content"))
-            yield ConversationTurn("tool", text, call_id=block["tool_use_id"])
-    if texts:
-        yield ConversationTurn("user", _joined_text(texts))
-
-
 def _blocks(answer: ModelAnswer, request: ReceivedRequest) -> Iterator[Document]:
     number = request.number
     if answer.thought and request.body.get("thinking"):
@@ -519,7 +495,6 @@ def _parsed(text: Any) -> JsonObject | str:
 
 
 def _joined_text(content: Any) -> str:
-    """Return the text of a message's content: a string, or the text of its blocks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

@@ -6,6 +6,7 @@ It holds no state between two requests: after a crash, any worker gets the same 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final, get_args
@@ -25,20 +26,16 @@ from orchestrator.planning.models import (
     Finish,
     GiveUp,
     GoalBrief,
-    LegPlan,
     Observation,
     StepContext,
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.rule_planner import RulePlanner
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import Selection
 from orchestrator.saga.orders import Order
 from orchestrator.testing.model_server.replies import ModelAnswer, ReceivedRequest, call, say
 
-_GENERALIST: Final = "generalist"
 PLAN_MISSION: Final = "plan_mission"
-_MOST_SEARCHES: Final = 3
 _GOAL: Final = re.compile(
     r"^Mission: (?P<mission>.*?)(?:\nYour part: (?P<part>.*?))?(?:\nOrders: (?P<orders>[^\n]*))?"
     r"\nNow: (?P<now>\S+)",
@@ -48,13 +45,11 @@ _ORDER: Final = re.compile(
     r"(?:(?P<count>\d+) x )?(?P<tools>\w+(?: or \w+)*)(?: for each of '(?P<each>[^']*)')?"
     r"(?: when '(?P<when>[^']*)')?"
 )
-_LEFT: Final = re.compile(r"^Left of the budget: ([\d.,]+ [A-Z]{3})", re.M)
 _BRIEF: Final = re.compile(
     r"^# Goal\n(?P<goal>.*?)\n\n(?:# Tried .*?\n\n)?# Context[^\n]*\nNow: (?P<now>\S+)"
     r"(?:\nGiven: (?P<given>\{))?",
     re.M | re.S,
 )
-_GIVEN: Final = re.compile(r"^# Given\n", re.M)
 _FACT: Final = re.compile(r"^(\S+) called (\S+) (?=\{)", re.M)
 _STEP: Final = re.compile(r"^(\d+)[a-z]?\. (\S+) (?=\{)", re.M)
 _OUTCOME: Final = re.compile(r": (\w+)(?:, ([^\n]*))?")
@@ -93,14 +88,34 @@ class RuleModel:
                 plan = await self._planner.split_goal(brief, self._catalog, ())
             except OrchestratorError as error:
                 return say(str(error))
-            legs: list[JsonValue] = [_leg(leg, request) for leg in plan.legs]
+            legs: list[JsonValue] = []
+            for leg in plan.legs:
+                orders: list[JsonValue] = [
+                    {"tool": one.tools[0], "count": one.count, "each": one.each, "when": one.when}
+                    for one in leg.orders
+                ]
+                is_known = f"{leg.agent.name}:" in request.instructions
+                legs.append(
+                    {
+                        "id": leg.leg_id,
+                        "goal": leg.goal,
+                        "agent": leg.agent.name if is_known else "generalist",
+                        "quotes": [*(leg.serves or (leg.goal,))],
+                        "orders": orders,
+                        "needs": [*leg.depends_on],
+                    }
+                )
             return call(PLAN_MISSION, legs=legs)
         context = context_of(request, self._catalog)
         if context is None:
             return say("This is no step of a mission.")
         try:
+            router = self._router.without_deadline()
+            known = route_context(context)
+            made = router.route(context.leg_goal, known, now=context.now)
+            more = tuple(name for name in context.discovered if name not in made.tools)
             decision = await self._planner.plan_step(
-                context, self._selection(context), self._catalog
+                context, made.model_copy(update={"tools": (*made.tools, *more)}), self._catalog
             )
         except OrchestratorError as error:
             decision = GiveUp(reason=str(error))
@@ -110,46 +125,21 @@ class RuleModel:
             decision = DiscoverTools(query=decision.tool.replace("_", " "))
         if isinstance(decision, DiscoverTools):
             query = decision.query
-            made = [seen for seen in context.observations if seen.outcome == "discovered"]
-            if len(made) >= _MOST_SEARCHES:
+            searches = [seen for seen in context.observations if seen.outcome == "discovered"]
+            if len(searches) >= 3:
                 return call("part_lost", reason=f"no tool was found for {query}")
             return call("tools_discover", query=query)
         if isinstance(decision, AskUser):
-            fields = [_field(name, schema) for name, schema in decision.fields.items()]
-            return call("user_ask", question=decision.question, fields=list(fields))
+            fields: list[JsonValue] = []
+            for name, schema in decision.fields.items():
+                kind, described = schema.get("type"), str(schema.get("description", ""))
+                named = kind if kind in ("string", "number", "integer", "boolean") else "string"
+                fields.append({"name": name, "type": named, "description": described})
+            return call("user_ask", question=decision.question, fields=fields)
         if isinstance(decision, Finish):
             return call("part_done", summary=decision.summary or "Done.")
         reason = decision.reason if isinstance(decision, GiveUp) else type(decision).__name__
         return call("part_lost", reason=reason)
-
-    def _selection(self, context: StepContext) -> Selection:
-        """Return the tools that fit the leg, and the others that the request shows."""
-        router = self._router.without_deadline()
-        known = route_context(context)
-        made = router.route(context.leg_goal, known, now=context.now)
-        more = tuple(name for name in context.discovered if name not in made.tools)
-        return made.model_copy(update={"tools": (*made.tools, *more)})
-
-
-def _leg(leg: LegPlan, request: ReceivedRequest) -> JsonObject:
-    is_known = f"{leg.agent.name}:" in request.instructions
-    return {
-        "id": leg.leg_id,
-        "goal": leg.goal,
-        "agent": leg.agent.name if is_known else _GENERALIST,
-        "quotes": [*(leg.serves or (leg.goal,))],
-        "orders": [
-            {"tool": order.tools[0], "count": order.count, "each": order.each, "when": order.when}
-            for order in leg.orders
-        ],
-        "needs": [*leg.depends_on],
-    }
-
-
-def _field(name: str, schema: JsonObject) -> JsonObject:
-    kind = schema.get("type")
-    named = kind if kind in ("string", "number", "integer", "boolean") else "string"
-    return {"name": name, "type": named, "description": str(schema.get("description", ""))}
 
 
 def context_of(request: ReceivedRequest, catalog: Catalog) -> StepContext | None:
@@ -159,6 +149,33 @@ def context_of(request: ReceivedRequest, catalog: Catalog) -> StepContext | None
     if goal is None:
         return None
     seen = tuple(_observations(text, catalog))
+    given: JsonObject = {}
+    for title in re.finditer(r"^# Given\n", text, re.M):
+        given |= _object(text, title.end())[0]
+    facts = []
+    for line in _FACT.finditer(text):
+        arguments, end = _object(text, line.end())
+        tool = catalog.tools.get(line[2])
+        facts.append(
+            Fact(
+                source=line[1],
+                tool=line[2],
+                side_effect=tool is not None and tool.is_side_effect,
+                arguments=arguments,
+                body=_output(text, end),
+            )
+        )
+    orders = []
+    for part in goal["orders"].split("; ") if goal["orders"] else ():
+        found = _ORDER.fullmatch(part)
+        tools = tuple(found["tools"].split(" or ")) if found else ()
+        count, each, when = found.group("count", "each", "when") if found else (None, None, None)
+        orders.append(Order(tools=tools, count=int(count or 1), each=each or "", when=when or ""))
+    left = [None, *re.findall(r"^Left of the budget: ([\d.,]+) ([A-Z]{3})", text, re.M)][-1]
+    budget = None
+    with suppress(InvalidOperation, ValidationError):
+        if left is not None:
+            budget = Money(amount=Decimal(left[0].replace(",", "")), currency=left[1])
     return StepContext(
         mission_id="m",
         leg_id="l",
@@ -166,12 +183,12 @@ def context_of(request: ReceivedRequest, catalog: Catalog) -> StepContext | None
         mission_goal=goal["mission"],
         leg_goal=goal["part"] or goal["mission"],
         agent=AgentProfile(name="a"),
-        inputs=_given(text),
-        facts=tuple(_facts(text, catalog)),
+        inputs=given,
+        facts=tuple(facts),
         observations=seen,
-        orders=tuple(map(_order, (goal["orders"] or "").split("; "))) if goal["orders"] else (),
+        orders=tuple(orders),
         discovered=tuple(catalog_names(request, catalog)),
-        budget_left=_money(_LEFT.findall(text)),
+        budget_left=budget,
         now=_moment(goal["now"]),
         catalog_digest=catalog.digest,
     )
@@ -202,18 +219,6 @@ def wire_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
 
 
-def _order(text: str) -> Order:
-    found = _ORDER.fullmatch(text)
-    if found is None:
-        return Order(tools=())
-    return Order(
-        tools=tuple(found["tools"].split(" or ")),
-        count=int(found["count"] or 1),
-        each=found["each"] or "",
-        when=found["when"] or "",
-    )
-
-
 def _observations(text: str, catalog: Catalog) -> Iterator[Observation]:
     for line in _STEP.finditer(text):
         arguments, end = _object(text, line.end())
@@ -235,26 +240,6 @@ def _observations(text: str, catalog: Catalog) -> Iterator[Observation]:
         )
 
 
-def _facts(text: str, catalog: Catalog) -> Iterator[Fact]:
-    for line in _FACT.finditer(text):
-        arguments, end = _object(text, line.end())
-        tool = catalog.tools.get(line[2])
-        yield Fact(
-            source=line[1],
-            tool=line[2],
-            side_effect=tool is not None and tool.is_side_effect,
-            arguments=arguments,
-            body=_output(text, end),
-        )
-
-
-def _given(text: str) -> JsonObject:
-    given: JsonObject = {}
-    for title in _GIVEN.finditer(text):
-        given |= _object(text, title.end())[0]
-    return given
-
-
 def _object(text: str, start: int) -> tuple[JsonObject, int]:
     """Return the JSON object that begins there and its end; {} if it was cut."""
     try:
@@ -274,14 +259,6 @@ def _output(text: str, start: int) -> JsonValue:
     except ValueError:
         return None
     return body
-
-
-def _money(amounts: list[str]) -> Money | None:
-    amount, _, currency = (amounts[-1] if amounts else "").replace(",", "").partition(" ")
-    try:
-        return Money(amount=Decimal(amount), currency=currency)
-    except (InvalidOperation, ValidationError):
-        return None
 
 
 def _moment(text: str) -> datetime:

@@ -41,7 +41,6 @@ def _chunks(answer: ModelAnswer, whole: Document) -> Iterator[Document]:
 
 
 def _response_events(answer: ModelAnswer, whole: Document) -> Iterator[Document]:
-    """Yield the events of a response, numbered."""
     begun = {**whole, "output": [], "status": "in_progress", "usage": None}
     events = [{"type": "response.created", "response": begun}]
     for index, item in enumerate(whole["output"]):
@@ -72,7 +71,6 @@ def _item_events(index: int, item: Document) -> Iterator[Document]:
 
 
 def _message_events(answer: ModelAnswer, whole: Document) -> Iterator[Document]:
-    """Yield the events of a message."""
     begun = {**whole, "content": [], "stop_reason": None}
     yield {"type": "message_start", "message": begun}
     arguments = iter([arguments_text(call) for call in answer.calls])
