@@ -29,7 +29,6 @@ from orchestrator.catalog.contract import (
 from orchestrator.catalog.declared_prices import (
     MINOR_UNITS,
     PRICE,
-    PriceContract,
     minor_units_in,
 )
 from orchestrator.catalog.expressions import parse_expression
@@ -43,8 +42,8 @@ from orchestrator.catalog.money import (
     views,
     views_inside,
 )
-from orchestrator.catalog.prices import Place, place_of
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.prices import place_of
+from orchestrator.catalog.tool import Effect
 from orchestrator.core import budget
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
@@ -67,29 +66,25 @@ def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
 
 
 def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator[Problem]:
+    on_operation, at_root = operation_keywords().names, document_keywords().names
     for keyword, found in place.raw_items():
-        if keyword.startswith(PREFIXES) and keyword not in known:
-            yield Problem(
-                found.pointer,
-                f"{keyword} {where} is not known, so nothing reads it",
-                _better_place(keyword),
-            )
+        if not keyword.startswith(PREFIXES) or keyword in known:
+            continue
+        if keyword in on_operation:
+            fix = "put it on the operation"
+        elif keyword in at_root:
+            fix = "put it at the root of the document"
+        elif keyword in _INSIDE:
+            fix = f"put it on {_INSIDE[keyword]}"
+        else:
+            every = sorted(on_operation | at_root)
+            fix = f"did you mean {process.extractOne(keyword, every, scorer=fuzz.ratio)[0]}?"
+        stated = f"{keyword} {where} is not known, so nothing reads it"
+        yield Problem(found.pointer, stated, fix)
 
 
 _INSIDE: Final = {MINOR_UNITS: "the property with the amount", CREDENTIAL: "the parameter"}
 """Keywords of parts of an operation."""
-
-
-def _better_place(keyword: str) -> str:
-    on_operation, at_root = operation_keywords().names, document_keywords().names
-    if keyword in on_operation:
-        return "put it on the operation"
-    if keyword in at_root:
-        return "put it at the root of the document"
-    if keyword in _INSIDE:
-        return f"put it on {_INSIDE[keyword]}"
-    near, *_ = process.extractOne(keyword, sorted(on_operation | at_root), scorer=fuzz.ratio)
-    return f"did you mean {near}?"
 
 
 @rule("ORC036")
@@ -113,7 +108,9 @@ def breached(breach: Breach, where: str) -> Problem:
 @rule("ORC031")
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
     # ORC043 requires more of a cancel tool.
-    if subject.declared("x-orchet-cancel-for") is not None or _only_reads(subject):
+    tool, is_safe = subject.tool, subject.operation.is_safe
+    reads = tool.effect is Effect.READ if tool is not None else is_safe
+    if reads or subject.declared("x-orchet-cancel-for") is not None:
         return
     dialects = (subject.declared(keyword) for keyword in NEIGHBOURS)
     # Other dialects' values count only if they are booleans.
@@ -125,12 +122,6 @@ def declared_confirmation(subject: Subject) -> Iterator[Problem]:
             "add x-orchet-requires-confirmation: a card type, or false to ask nobody"
             + ("" if subject.operation.method == "DELETE" else f"; {READ_ONLY}: true if it reads"),
         )
-
-
-def _only_reads(subject: Subject) -> bool:
-    if subject.tool is not None:
-        return subject.tool.effect is Effect.READ
-    return subject.operation.is_safe
 
 
 @rule("ORC032")
@@ -151,7 +142,9 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
 def layout_has_facts(subject: Subject) -> Iterator[Problem]:
     if subject.tool is None or subject.tool.card_layout is None:
         return
-    known = {*subject.tool.properties, *_answered(subject)}
+    peers = [peer.tool for peer in subject.peers.values() if peer.tool is not None]
+    answers = (schema for peer in peers for schema in walk(peer.output_schema))
+    known = {*subject.tool.properties, *(name for held in answers for name in properties_of(held))}
     place = declared_types(subject.operation.root)[subject.tool.card_type or ""]
     for section in subject.tool.card_layout.sections:
         for field in section.fields:
@@ -161,13 +154,6 @@ def layout_has_facts(subject: Subject) -> Iterator[Problem]:
                     f"the layout of {subject.tool.card_type!r} shows {field.name!r}, which is no "
                     f"input of {subject.name} and in no answer of its document",
                 )
-
-
-def _answered(subject: Subject) -> Iterator[str]:
-    """Yield the names of all properties in the answers of a document's tools."""
-    for peer in subject.peers.values():
-        for schema in walk(peer.tool.output_schema if peer.tool is not None else None):
-            yield from properties_of(schema)
 
 
 @rule("ORC033")
@@ -230,7 +216,12 @@ def absolute_server(subject: Subject) -> Iterator[Problem]:
         url = url.replace(f"{{{name}}}", value)
     servers = subject.operation.inherited("servers")
     place = servers.pointer if servers is not None else ""
-    if not _has_host(url):
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in ("http", "https") and bool(parts.netloc)
+    except ValueError:
+        has_host = False
+    if not has_host:
         stated = (
             f"{subject.name} has no server with a host: {url!r}" if url else "no server is named"
         )
@@ -243,14 +234,6 @@ def absolute_server(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _has_host(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
-
-
 _MOST_LEVELS: Final = 6
 _CODE: Final = "EUR"
 _SCALARS: Final = ("boolean", "integer", "number", "string")
@@ -259,14 +242,27 @@ _SCALARS: Final = ("boolean", "integer", "number", "string")
 @rule("ORC060")
 def price_is_readable(subject: Subject) -> Iterator[Problem]:
     tool = subject.tool
-    if tool is None or not _spends(tool):
+    is_consequence = tool is not None and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+    if tool is None or not is_consequence or not tool.spends or tool.card_type == DEFAULT_CARD:
         return
-    if not _is_known_before(subject, tool) and not _is_known_after(tool):
-        yield Problem(
-            subject.pointer,
-            f"{subject.name} is confirmed as something that costs money, and nothing says how "
-            "much: neither its request, nor an answer that quotes what it is given, nor its own",
-        )
+    declared = tool.price
+    if declared is not None and (declared.expected is not None or declared.charged is not None):
+        return
+    if _states_price(tool.input_schema) or _states_price(tool.output_schema):
+        return
+    ids = {name for name in tool.properties if name.endswith("_id")}
+    for peer in subject.peers.values():
+        # Another tool may quote the price of a thing with one of these ids.
+        if peer is subject or peer.tool is None or peer.tool.is_side_effect:
+            continue
+        items = (item for body in _samples(peer.tool.output_schema) for item in _objects(body))
+        if any(ids & item.keys() and stated_price(item) is not None for item in items):
+            return
+    yield Problem(
+        subject.pointer,
+        f"{subject.name} is confirmed as something that costs money, and nothing says how much: "
+        "neither its request, nor an answer that quotes what it is given, nor its own",
+    )
 
 
 @rule("ORC061")
@@ -274,65 +270,24 @@ def declared_price_is_there(subject: Subject) -> Iterator[Problem]:
     tool = subject.tool
     if tool is None or tool.price is None:
         return
-    for expression in _expressions(tool.price):
-        place = place_of(parse_expression(expression), tool)
-        if place is None or _leads_nowhere(place):
+    declared = [place for place in (tool.price.expected, tool.price.charged) if place is not None]
+    for written in (text for one in declared for text in (one.amount, one.currency)):
+        if written is None or not written.startswith("$"):
+            continue
+        place = place_of(parse_expression(written), tool)
+        # Nothing is there if the schemas describe its surroundings but not the place.
+        steps = place.schemas() if place is not None else []
+        missing = next((at for at, held in enumerate(steps) if not held), 0)
+        around = steps[missing - 1] if missing else ()
+        if place is None or any("properties" in v or v.get("type") in _SCALARS for v in around):
             yield Problem(
                 subject.pointer_to(PRICE),
-                f"{PRICE} on {subject.name} reads {expression}, where nothing is",
+                f"{PRICE} on {subject.name} reads {written}, where nothing is",
             )
-
-
-def _leads_nowhere(place: Place) -> bool:
-    """Return True if the schemas describe the place's surroundings but not the place."""
-    held_by: tuple[JsonObject, ...] = ()
-    for held in place.schemas():
-        if not held:
-            return any("properties" in v or v.get("type") in _SCALARS for v in held_by)
-        held_by = held
-    return False
-
-
-def _expressions(price: PriceContract) -> Iterator[str]:
-    for place in (price.expected, price.charged):
-        if place is not None:
-            yield place.amount
-            if place.currency is not None and place.currency.startswith("$"):
-                yield place.currency
-
-
-def _spends(tool: Tool) -> bool:
-    """Return True if the document's card type declares that a call costs money."""
-    is_consequence = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
-    return tool.spends and is_consequence and tool.card_type != DEFAULT_CARD
-
-
-def _is_known_before(subject: Subject, tool: Tool) -> bool:
-    if tool.price is not None and tool.price.expected is not None:
-        return True
-    if _states_price(tool.input_schema):
-        return True
-    ids = {name for name in tool.properties if name.endswith("_id")}
-    peers = (peer.tool for peer in subject.peers.values() if peer is not subject)
-    return any(_quotes(peer, ids) for peer in peers if peer is not None)
-
-
-def _is_known_after(tool: Tool) -> bool:
-    is_declared = tool.price is not None and tool.price.charged is not None
-    return is_declared or _states_price(tool.output_schema)
 
 
 def _states_price(schema: JsonObject | None) -> bool:
     return any(stated_price(body) is not None for body in _samples(schema))
-
-
-def _quotes(tool: Tool, ids: set[str]) -> bool:
-    """Return True if an answer of the tool has the price of a thing with one of these ids."""
-    return not tool.is_side_effect and any(
-        ids & item.keys() and stated_price(item) is not None
-        for body in _samples(tool.output_schema)
-        for item in _objects(body)
-    )
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:
@@ -389,74 +344,44 @@ def money_problems(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
     for name, place in found.raw_items() if found and isinstance(found.value, dict) else ():
         if not isinstance(place.value, dict):
             continue
-        declared = place.mapping().get(MINOR_UNITS, True)
-        if minor_units_in(declared) is None:
+        written = place.value
+        declared, at = written.get(MINOR_UNITS), f"{place.pointer}/{MINOR_UNITS}"
+        if MINOR_UNITS in written and minor_units_in(declared) is None:
             wanted = (
                 "write true, false, a number of decimals, or a map such as {default: iso, ISK: 2}"
             )
-            at = f"{place.pointer}/{MINOR_UNITS}"
-            yield (
-                valid_values.code,
-                Problem(at, f"{MINOR_UNITS} of {name!r} is none of these", wanted),
+            problem = Problem(at, f"{MINOR_UNITS} of {name!r} is none of these", wanted)
+            yield valid_values.code, problem
+        words = {key: value for key, value in written.items() if key != MINOR_UNITS}
+        stated = units_of(name, words)
+        if stated.is_minor and "major" in stated.words:
+            text = f"the words of {name!r} name both the smallest unit of its currency and the"
+            fix = f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown"
+            yield CONTRADICTION, Problem(place.pointer, f"{text} whole one", fix)
+        elif isinstance(declared, bool) and (
+            "major" in stated.words if declared else stated.is_minor
+        ):
+            text = f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words"
+            yield CONTRADICTION, Problem(at, text)
+        inner = [written, *properties_of(written).values()]
+        if "unlike" in units_of("", words).words and not any(MINOR_UNITS in one for one in inner):
+            text = f"the words of {name!r} count the decimals of some currency otherwise than ISO"
+            fix = f"add {MINOR_UNITS} with these currencies, such as {{default: iso, ISK: 2}}"
+            problem = Problem(
+                place.pointer, f"{text} 4217, so its amounts are of unknown size", fix
             )
-        yield from ((CONTRADICTION, problem) for problem in _contradictions(name, place))
-        yield from ((UNLIKE_ISO, problem) for problem in _unlike_iso(name, place))
-        if names_currency(name):
-            yield from _unknown_currencies(name, place)
-
-
-def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
-    declared = place.mapping().get(MINOR_UNITS)
-    words = {key: value for key, value in place.mapping().items() if key != MINOR_UNITS}
-    stated = units_of(name, words)
-    if stated.is_minor and "major" in stated.words:
-        yield Problem(
-            place.pointer,
-            f"the words of {name!r} name both the smallest unit of its currency and the whole one",
-            f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown",
-        )
-    elif isinstance(declared, bool) and ("major" in stated.words if declared else stated.is_minor):
-        yield Problem(
-            f"{place.pointer}/{MINOR_UNITS}",
-            f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words",
-        )
-
-
-def _unlike_iso(name: str, place: DocumentNode) -> Iterator[Problem]:
-    written = place.mapping()
-    inner = [written, *properties_of(written).values()]
-    words = {key: value for key, value in written.items() if key != MINOR_UNITS}
-    if "unlike" in units_of("", words).words and not any(MINOR_UNITS in schema for schema in inner):
-        yield Problem(
-            place.pointer,
-            f"the words of {name!r} count the decimals of some currency otherwise than ISO 4217, "
-            "so its amounts are of unknown size",
-            f"add {MINOR_UNITS} with these currencies, such as {{default: iso, ISK: 2}}",
-        )
-
-
-def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[tuple[str, Problem]]:
-    listed = place.raw("enum")
-    places = [place.raw("const"), place.raw("default")]
-    if listed is not None and isinstance(listed.value, list):
-        places += listed.raw_elements()
-    for found in places:
-        value = found.value if found is not None else None
-        if found is None or not isinstance(value, str) or budget.is_currency(value.upper()):
+            yield UNLIKE_ISO, problem
+        if not names_currency(name):
             continue
-        if value.upper() in get_global("all_currencies"):
-            yield (
-                FORMER,
-                Problem(
-                    found.pointer,
-                    f"{value!r} of {name!r} is no currency any more, so no price can be in it",
-                ),
-            )
-        else:
-            yield (
-                CURRENCY,
-                Problem(
-                    found.pointer,
-                    f"{value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
-                ),
-            )
+        listed = place.raw("enum")
+        codes = [place.raw("const"), place.raw("default")]
+        if listed is not None and isinstance(listed.value, list):
+            codes += listed.raw_elements()
+        for code in codes:
+            value = code.value if code is not None else None
+            if code is None or not isinstance(value, str) or budget.is_currency(value.upper()):
+                continue
+            is_former = value.upper() in get_global("all_currencies")
+            known = "no currency any more" if is_former else "no currency of ISO 4217"
+            text = f"{value!r} of {name!r} is {known}, so no price can be in it"
+            yield FORMER if is_former else CURRENCY, Problem(code.pointer, text)

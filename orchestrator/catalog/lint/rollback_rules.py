@@ -1,6 +1,6 @@
 """Rules on rollback pairs: each effect can be cancelled, even if its answer is lost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from pydantic import JsonValue
@@ -48,30 +48,28 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC037")
 def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
-    for keyword, others in (
+    for keyword, others in (  # `false` is like an absent keyword
         (READ_ONLY, ("x-orchet-cancels", "x-orchet-cancel-for", IRREVERSIBLE)),
         (IRREVERSIBLE, ("x-orchet-cancels",)),
     ):
         said = subject.declared(keyword)
         if said is None or said.value is not True:
             continue
-        against = [other for other in others if _is_set(subject.declared(other))]
+        against = [
+            o for o in others if (d := subject.declared(o)) is not None and d.value is not False
+        ]
         if keyword == READ_ONLY and subject.operation.method == "DELETE":
             against.append("the method DELETE")
         for other in against:
             yield Problem(said.pointer, f"{keyword}: true on {subject.name} contradicts {other}")
-    cancels, cancel_for = map(subject.declared, ("x-orchet-cancels", "x-orchet-cancel-for"))
-    if cancels is not None and _is_set(cancels) and _is_set(cancel_for):
+    ends = [subject.declared(keyword) for keyword in ("x-orchet-cancels", "x-orchet-cancel-for")]
+    present = [end for end in ends if end is not None and end.value is not False]
+    if len(present) == 2:
         yield Problem(
-            cancels.pointer,
+            present[0].pointer,
             f"{subject.name} is a cancel tool, so its own x-orchet-cancels is never used",
             "take out one of the two",
         )
-
-
-def _is_set(keyword: DocumentNode | None) -> bool:
-    """Return True if a keyword is present and not `false`."""
-    return keyword is not None and keyword.value is not False
 
 
 @rule("ORC054")
@@ -154,12 +152,14 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
                 f"nothing that {subject.name} sends or gets fills {name!r} of {called.name}",
                 f"add {name} to the args, with an expression such as $response.body#/{name}",
             )
-        if not missing and not _meets_alternative(called.input_schema, template):
-            yield Problem(
-                pointer,
-                f"what is filled of {called.name} satisfies none of its alternatives",
-                "fill the inputs that one of its anyOf or oneOf branches requires",
-            )
+        for keyword in () if missing else ("anyOf", "oneOf"):
+            needed = [required_of(inner) for inner in subschemas(called.input_schema, (keyword,))]
+            if needed and not any(template.arguments.keys() >= {*names} for names in needed):
+                yield Problem(
+                    pointer,
+                    f"what is filled of {called.name} satisfies none of its alternatives",
+                    "fill the inputs that one of its anyOf or oneOf branches requires",
+                )
 
 
 @rule("ORC045")
@@ -214,15 +214,12 @@ def filling_fits(subject: Subject) -> Iterator[Problem]:
             given = {t for e in filling.expressions for t in _types_read(e, subject.tool)} - apart
             taken = _types(called.properties[name], called.input_schema) - apart
             if given and taken and given.isdisjoint(taken):
+                read, takes = (" or ".join(sorted(kinds - {_DIGITS})) for kinds in (given, taken))
                 yield Problem(
                     pointer,
-                    f"{value!r} reads {_listed(given)}, and {name!r} of {called.name} takes "
-                    f"{_listed(taken)}, so that every rollback is parked",
+                    f"{value!r} reads {read}, and {name!r} of {called.name} takes {takes}, so that "
+                    "every rollback is parked",
                 )
-
-
-def _listed(types: set[str]) -> str:
-    return " or ".join(sorted(types - {_DIGITS}))
 
 
 def _types_read(expression: Expression, tool: Tool) -> set[str]:
@@ -252,8 +249,7 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None:
         return
-    peer = subject.peers.get(compensation.cancel.tool)
-    cancel = peer.tool if peer is not None else None
+    cancel = subject.cancel
     if cancel is None or not is_lost_with_its_answer(tool, compensation, cancel):
         return
     yield Problem(
@@ -321,32 +317,24 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
             yield peer.tool, template, subject.pointer_to(keyword)
 
 
-def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
-    """Return True if the filled inputs satisfy one of the alternatives."""
-    for keyword in ("anyOf", "oneOf"):
-        needed = [required_of(inner) for inner in subschemas(schema, (keyword,))]
-        if needed and not any(template.arguments.keys() >= set(names) for names in needed):
-            return False
-    return True
-
-
 def _can_find(expression: Expression, tool: Tool) -> bool:
-    if expression.message == "response":
-        return expression.source != "body" or _leads_somewhere(tool.output_schema, expression.path)
-    if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
-        return True
-    if expression.source == "body":
-        path = expression.path
+    schema, path = tool.output_schema, expression.path
+    if expression.message == "request":
+        if len(path) == 1 and tool.reads_key(expression.source, path[0]):
+            return True
+        if expression.source != "body":
+            return input_read(expression, tool) is not None
         fields = {b.field: b.name for b in tool.bindings if b.location == "body"}
         if not path or "" in fields:
             schema = tool.properties.get(fields[""]) if "" in fields else None
-            return bool(fields) and (schema is None or _leads_somewhere(schema, path))
-        name = fields.get(path[0])
-        return name is not None and _leads_somewhere(tool.properties[name], path[1:])
-    return input_read(expression, tool) is not None
-
-
-def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
+            if schema is None:
+                return bool(fields)
+        elif path[0] in fields:
+            schema, path = tool.properties[fields[path[0]]], path[1:]
+        else:
+            return False
+    elif expression.source != "body":
+        return True
     return schema is not None and schema_at(schema, path) is not None
 
 
@@ -373,11 +361,10 @@ _NOT_THERE = ("404", "410")
 
 @rule("ORC055")
 def cancel_names_something(subject: Subject) -> Iterator[Problem]:
-    template = subject.compensation.cancel if subject.compensation is not None else None
-    called = _tool(subject.peers, template.tool) if template is not None else None
-    if template is None or called is None:
+    called = subject.cancel
+    if subject.compensation is None or called is None:
         return
-    fillings = template.arguments.items()
+    fillings = subject.compensation.cancel.arguments.items()
     if any(n in called.properties and parse_filling(v).expressions for n, v in fillings):
         return
     yield Problem(
@@ -435,25 +422,19 @@ def _identifying_places(subject: Subject, probe: Tool, *, answered: bool = True)
         return []
     names: set[str] = set()
     for template in subject.compensation.templates:
-        called = _tool(subject.peers, template.tool)
+        peer = subject.peers.get(template.tool)
+        called = peer.tool if peer is not None else None
         for name, value in template.arguments.items():
-            read = parse_filling(value).expressions
-            if len(read) != 1 or not _is_own(read[0], subject.tool):
+            expressions = parse_filling(value).expressions
+            if len(expressions) != 1:
                 continue
-            if read[0].message == "response" and not answered:
-                continue
-            fields = [b.field for b in called.bindings if b.name == name] if called else []
-            last = read[0].path[-1:] if read[0].source != "header" else ()
-            names |= {name, *fields, *last}
+            read = expressions[0]
+            is_reference = bool(read.path) and is_own_reference(read.path[-1])
+            is_reference |= input_read(read, subject.tool) in subject.tool.reference_inputs
+            if answered if read.message == "response" else read.source == "header" or is_reference:
+                fields = [b.field for b in called.bindings if b.name == name] if called else []
+                names |= {name, *fields, *(read.path[-1:] if read.source != "header" else ())}
     return [listed for name, listed in _properties(probe.output_schema) if name in names]
-
-
-def _is_own(read: Expression, tool: Tool) -> bool:
-    """Return True if an expression reads a value that identifies only this call."""
-    if read.message == "response" or read.source == "header":
-        return True
-    is_reference = bool(read.path) and is_own_reference(read.path[-1])
-    return is_reference or input_read(read, tool) in tool.reference_inputs
 
 
 def _properties(
@@ -475,7 +456,7 @@ def probe_shows_cancelled(subject: Subject) -> Iterator[Problem]:
     probe, compensation = subject.probe, subject.compensation
     if probe is None or probe.tool is None or compensation is None or compensation.gone_when:
         return
-    cancel = _tool(subject.peers, compensation.cancel.tool)
+    cancel = subject.cancel
     after = properties_of((cancel.output_schema if cancel is not None else None) or {})
     found = properties_of(probe.tool.output_schema or {})
     for name, left in after.items():
@@ -587,8 +568,7 @@ def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC076")
 def version_can_be_read(subject: Subject) -> Iterator[Problem]:
-    contract = subject.compensation
-    cancel = _tool(subject.peers, contract.cancel.tool) if contract is not None else None
+    contract, cancel = subject.compensation, subject.cancel
     if contract is None or contract.probe is not None or cancel is None:
         return
     sent = {b.name for b in cancel.bindings if is_version(b.field)}
@@ -607,11 +587,6 @@ def _values(schema: JsonObject) -> list[str]:
     """Return the strings that a schema enumerates; empty if it enumerates none."""
     listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
     return [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
-
-
-def _tool(peers: Mapping[str, Subject], name: str) -> Tool | None:
-    found = peers.get(name)
-    return found.tool if found is not None else None
 
 
 def _declares(subject: Subject, status: str) -> bool:
