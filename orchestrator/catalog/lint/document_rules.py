@@ -380,13 +380,15 @@ def _excluded_value(parts: list[DocumentNode]) -> str:
         if allowed and not any(_TYPES.get(type(value), {"null"}) & allowed for value in left):
             return f"none of its values is of the type {' or '.join(sorted(allowed))}"
     for least, most in _BOUNDS:
-        lows, highs = (
-            [n for v in values if type(n := v.get(keyword)) in (int, float)]
-            for keyword in (least, most)
-        )
+        lows, highs = _numbers(values, least), _numbers(values, most)
         if lows and highs and max(lows) > min(highs):
             return f"{least} is above {most}"
     return ""
+
+
+def _numbers(schemas: Iterable[JsonObject], keyword: str) -> list[int | float]:
+    values = (schema.get(keyword) for schema in schemas)
+    return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def _key(value: JsonValue) -> JsonValue:

@@ -242,8 +242,10 @@ def subjects(exposed: Iterable[Operation]) -> list[Subject]:
     whole: list[Subject] = []
     for subject in compiled:
         try:
-            contract = subject.tool and read_compensation(subject.readable, subject.tool, known)
-            whole.append(replace(subject, compensation=contract))
+            if subject.tool is not None:
+                contract = read_compensation(subject.readable, subject.tool, known)
+                subject = replace(subject, compensation=contract)
+            whole.append(subject)
         except DocumentInvalid as fault:
             whole.append(replace(subject, fault=fault))
     peers = {s.operation.operation_id: s for s in whole if s.operation.operation_id is not None}
