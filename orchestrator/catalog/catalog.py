@@ -354,10 +354,14 @@ def unpack(content: Any, digest: str) -> Catalog:
         if content["format"] != _FORMAT:
             raise ValueError(f"it is of the format {content['format']!r}")
         documents, shared = content["documents"], content["shared"]
-        tools: JsonObject = {
-            name: {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
-            for name, tool in content["tools"].items()
-        }
+        tools: JsonObject = {}
+        for name, tool in content["tools"].items():
+            schemas = {field: tool[field] for field in SCHEMA_FIELDS}
+            for field, schema in schemas.items():
+                if schema is not None and "$defs" in schema:
+                    whole = {defined: shared[at] for defined, at in schema["$defs"].items()}
+                    schemas[field] = {**schema, "$defs": whole}
+            tools[name] = {**tool, **schemas}
         found = content_digest(documents, tools)
     except (AttributeError, LookupError, TypeError) as error:
         raise ValueError(f"it is no catalog ({type(error).__name__})") from error
@@ -365,12 +369,6 @@ def unpack(content: Any, digest: str) -> Catalog:
         raise ValueError(f"its content has the digest {found[:12]}")
     compiled = {name: Tool.model_validate(tool) for name, tool in tools.items()}
     return Catalog(documents, compiled, digest=digest)
-
-
-def _whole(schema: Any, shared: list[JsonValue]) -> JsonValue:
-    if schema is None or "$defs" not in schema:
-        return cast("JsonValue", schema)
-    return {**schema, "$defs": {name: shared[at] for name, at in schema["$defs"].items()}}
 
 
 _NO_MEANING: Final = frozenset({"document", "domain", "name"})
