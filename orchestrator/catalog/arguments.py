@@ -74,7 +74,8 @@ def by_text(tool: Tool, arguments: JsonObject) -> JsonObject:
     for binding in tool.bindings:
         if binding.location == "body" or binding.style == "json":
             continue
-        value, other = arguments.get(binding.name), None
+        value = arguments.get(binding.name)
+        other: JsonValue = None
         if isinstance(value, str) and _DIGITS.fullmatch(value):
             other = int(value)
         elif isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:

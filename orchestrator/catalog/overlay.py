@@ -174,13 +174,13 @@ def _changed_by(action: OverlayAction, last: str | int | None, value: Any) -> An
     if action.remove:
         if last is None:
             raise ValueError("the whole document cannot be removed")
-        if isinstance(value, list) and not isinstance(value[last], dict | list):
-            kind = _kind(value[last])
+        left: Any = copy(value)
+        gone = left.pop(last)
+        if isinstance(value, list) and not isinstance(gone, dict | list):
+            kind = _kind(gone)
             raise ValueError(
                 f"{kind} in a list cannot be removed alone; remove the list and add another"
             )
-        left = copy(value)
-        del left[last]
         return left
     if isinstance(value, list):
         return [*value, action.update]

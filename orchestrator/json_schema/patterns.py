@@ -59,19 +59,6 @@ class Untranslatable(ValueError):
     """A construct that has another meaning in every bounded engine."""
 
 
-@dataclass(frozen=True)
-class Translated:
-    """A pattern in the syntax of Rust's engines."""
-
-    text: str
-    weight: int
-    """The maximum number of consumed characters, counting an endless repetition once."""
-    is_regular: bool
-    """True without look-arounds: one pass over the text decides it."""
-    depth: int
-    """Nesting depth of look-arounds."""
-
-
 @dataclass
 class _Frame:
     """An open group, or the whole pattern."""
@@ -105,20 +92,31 @@ class _Translation:
         self._is_regular = True
         self._depth = 0
 
-    def run(self) -> Translated:
+    def run(self) -> "_Pattern":
         while self._at < len(self._pattern):
             piece = self._piece()
-            if piece is not None:
-                self._add(piece)
+            if piece is None:
+                continue
+            frame = self._open[-1]
+            least, most, repeated = self._quantifier()
+            frame.weight += piece.weight * max(1, most if most is not None else least + 1)
+            frame.weight = min(frame.weight, _MANY * _MANY)
+            self._written += (piece.text, repeated, *([_APART] if repeated else []))
         (whole,) = self._open
-        text = "".join(self._as_taken(part) for part in self._written)
-        return Translated(text, max(whole.weight, 1), self._is_regular, self._depth)
-
-    def _as_taken(self, part: str) -> str:
-        """Return a part for the engine, which is known only after the whole pattern."""
-        if part == _APART and self._is_regular:
-            return ""
-        return _BOUNDARIES[part][not self._is_regular] if part in _BOUNDARIES else part
+        # The engine is known only after the whole pattern.
+        is_regular = self._is_regular
+        shown = {sign: either[not is_regular] for sign, either in _BOUNDARIES.items()}
+        shown |= {_APART: ""} if is_regular else {}
+        text, weight = (
+            "".join(shown.get(part, part) for part in self._written),
+            max(whole.weight, 1),
+        )
+        counted = _COUNTED.fullmatch(text)
+        if counted is None:
+            return _Pattern(self._pattern, text, weight, is_regular, self._depth)
+        least, most = int(counted[2]), int(counted[3]) if counted[3] else None
+        text = f"^{counted[1]}*$"
+        return _Pattern(self._pattern, text, 1, is_regular, self._depth, least, most)
 
     def _piece(self) -> _Piece | None:
         """Read the next part; None if it only structures its neighbours."""
@@ -134,11 +132,19 @@ class _Translation:
             self._depth = max(self._depth, sum(looking.looks for looking in self._open))
             self._written.append(frame.prefix)
             return None
-        if sign == ")":
-            return self._close_group()
-        if sign == "[":
-            return _Piece(self._class())
         self._at += 1
+        if sign == ")":
+            frame = self._open.pop()
+            if frame.looks and _QUANTIFIER.match(self._pattern, self._at):
+                raise Untranslatable("a look-around that is repeated")
+            return _Piece(")", weight=frame.weight)
+        if sign == "[":
+            is_negated = self._pattern.startswith("^", self._at)
+            self._at += is_negated
+            kept = self._members()
+            if not kept:
+                return _Piece(_ANYTHING if is_negated else _NOTHING)
+            return _Piece(f"[{'^' if is_negated else ''}{kept}]")
         if sign == "|":
             self._written.append("|")
             return None
@@ -147,20 +153,6 @@ class _Translation:
         if sign == ".":
             return _Piece(_ANY_BUT_LINE_ENDS)
         return self._escaped() if sign == "\\" else _Piece(_literal(ord(sign)))
-
-    def _close_group(self) -> _Piece:
-        self._at += 1
-        frame = self._open.pop()
-        if frame.looks and _QUANTIFIER.match(self._pattern, self._at):
-            raise Untranslatable("a look-around that is repeated")
-        return _Piece(")", weight=frame.weight)
-
-    def _add(self, piece: _Piece) -> None:
-        frame = self._open[-1]
-        least, most, text = self._quantifier()
-        frame.weight += piece.weight * max(1, most if most is not None else least + 1)
-        frame.weight = min(frame.weight, _MANY * _MANY)
-        self._written += (piece.text, text, *([_APART] if text else []))
 
     def _quantifier(self) -> tuple[int, int | None, str]:
         found = _QUANTIFIER.match(self._pattern, self._at)
@@ -216,30 +208,23 @@ class _Translation:
         self._at = found.end()
         return found[0]
 
-    def _class(self) -> str:
-        self._at += 1
-        is_negated = self._pattern.startswith("^", self._at)
-        self._at += is_negated
+    def _members(self) -> str:
+        """Read the members of a class up to its end, in Rust's syntax."""
         parts: list[str] = []
         while self._pattern[self._at] != "]":
-            parts += self._class_part()
+            first = last = self._class_atom()
+            is_range = self._pattern[self._at] == "-" and self._pattern[self._at + 1] != "]"
+            if is_range:
+                self._at += 1
+                last = self._class_atom()
+            if isinstance(first, int) and isinstance(last, int):
+                parts += _range(first, last)
+            else:
+                # Without the flag u a set cannot end a range, so the dash is a literal.
+                ends = (first, last, ord("-")) if is_range else (first,)
+                parts += (end if isinstance(end, str) else _literal(end) for end in ends)
         self._at += 1
-        kept = "".join(parts)
-        if not kept:
-            return _ANYTHING if is_negated else _NOTHING
-        return f"[{'^' if is_negated else ''}{kept}]"
-
-    def _class_part(self) -> list[str]:
-        first = self._class_atom()
-        if not self._pattern.startswith("-", self._at) or self._pattern[self._at + 1] == "]":
-            return [first] if isinstance(first, str) else _range(first, first)
-        self._at += 1
-        last = self._class_atom()
-        if isinstance(first, int) and isinstance(last, int):
-            return _range(first, last)
-        # Without the flag u a set cannot end a range, so the dash is a literal.
-        ends = (end if isinstance(end, str) else _literal(end) for end in (first, last))
-        return [*ends, _literal(ord("-"))]
+        return "".join(parts)
 
     def _class_atom(self) -> int | str:
         """Read one member of a class: a code point, or a set in Rust's syntax."""
@@ -341,7 +326,7 @@ def undecided_reason(pattern: str) -> str | None:
 
 def looks_around(pattern: str) -> bool:
     """Return True if a match may need more than one pass over the text."""
-    return not _read(pattern).translated.is_regular
+    return not _read(pattern).is_regular
 
 
 @dataclass(frozen=True)
@@ -349,35 +334,36 @@ class _Pattern:
     """A parsed pattern."""
 
     written: str
-    translated: Translated
     text: str
-    """Pattern for the engine, without the count when only the length is limited."""
+    """In the syntax of Rust's engines, without the count when only the length is limited."""
+    weight: int
+    """The maximum number of consumed characters, counting an endless repetition once."""
+    is_regular: bool
+    """True without look-arounds: one pass over the text decides it."""
+    depth: int
+    """Nesting depth of look-arounds."""
     least: int = 0
     most: int | None = None
 
     def matches(self, text: str) -> bool:
         if len(text) < self.least or (self.most is not None and len(text) > self.most):
             return False
-        weight = self.translated.weight if self.text == self.translated.text else 1
         length = len(text) + 1
         # At each position a look-around may scan the text, and a nested one may scan it again.
-        if weight * length ** (1 + self.translated.depth) > _WORK:
+        if self.weight * length ** (1 + self.depth) > _WORK:
             raise PatternUndecided(self.written, "the text is too long for it")
-        if self.translated.is_regular:
-            return self._engine(None).is_valid(text)
-        steps = _WORK // (weight * length)
-        allowed = next((most for most in _STEPS if most <= steps), _STEPS[-1])
-        for error in self._engine(allowed).iter_errors(text):
+        most_steps = _WORK // (self.weight * length)
+        steps = next((most for most in _STEPS if most <= most_steps), _STEPS[-1])
+        engine = _engine(self.text, None if self.is_regular else steps)
+        if engine is None:
+            raise PatternUndecided(self.written, "it is too large")
+        if self.is_regular:
+            return engine.is_valid(text)
+        for error in engine.iter_errors(text):
             if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded):
                 raise PatternUndecided(self.written, "it takes too many steps for the text")
             return False
         return True
-
-    def _engine(self, steps: int | None) -> jsonschema_rs.Draft202012Validator:
-        made = _engine(self.text, steps)
-        if made is None:
-            raise PatternUndecided(self.written, "it is too large")
-        return made
 
 
 @lru_cache(maxsize=1_024)
@@ -385,14 +371,9 @@ def _read(pattern: str) -> _Pattern:
     if len(pattern) > _LONGEST:
         raise PatternUndecided(pattern, f"it has more than {_LONGEST:,} characters")
     try:
-        translated = _Translation(pattern, _is_unicode(pattern)).run()
+        return _Translation(pattern, _is_unicode(pattern)).run()
     except Untranslatable as error:
         raise PatternUndecided(pattern, f"it has {error}") from None
-    counted = _COUNTED.fullmatch(translated.text)
-    if counted is None:
-        return _Pattern(pattern, translated, translated.text)
-    most = int(counted[3]) if counted[3] else None
-    return _Pattern(pattern, translated, f"^{counted[1]}*$", int(counted[2]), most)
 
 
 def _is_unicode(pattern: str) -> bool:

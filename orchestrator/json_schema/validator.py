@@ -1,12 +1,11 @@
 """The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262 patterns and formats."""
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -221,45 +220,30 @@ def _applied(
             yield validator, schema[branch]
 
 
-def _is_byte(value: object) -> bool:
-    try:
-        return (
-            not isinstance(value, str) or bool(base64.b64decode(value, validate=True)) or not value
-        )
-    except (binascii.Error, ValueError):
-        return False
+_from_base64 = partial(base64.b64decode, validate=True)
 
 
-def _is_uri(value: object) -> bool:
-    return not isinstance(value, str) or _URI.fullmatch(value) is not None
-
-
-def _is_duration(value: object) -> bool:
-    return not isinstance(value, str) or _DURATION.fullmatch(value) is not None
-
-
-def _answer_formats() -> FormatChecker:
+def _formats(*, are_sent: bool) -> FormatChecker:
     checker: FormatChecker = deepcopy(Draft202012Validator.FORMAT_CHECKER)
-    checker.checks("byte")(_is_byte)
+    checker.checks("byte", ValueError)(
+        lambda value: value == "" or not isinstance(value, str) or bool(_from_base64(value))
+    )
     for name, bits in _BITS.items():
         checker.checks(name)(
             lambda value, bits=bits: (
                 not isinstance(value, int | float) or -(2**bits) <= value < 2**bits
             )
         )
+    for name, form in {"uri": _URI, "duration": _DURATION}.items() if are_sent else ():
+        checker.checks(name)(
+            lambda value, form=form: not isinstance(value, str) or bool(form.fullmatch(value))
+        )
     return checker
 
 
-def _request_formats() -> FormatChecker:
-    checker = _answer_formats()
-    checker.checks("uri")(_is_uri)
-    checker.checks("duration")(_is_duration)
-    return checker
-
-
-REQUEST_FORMATS: Final = _request_formats()
+REQUEST_FORMATS: Final = _formats(are_sent=True)
 """Formats of requests. `binary`, `password`, `float` and `double` constrain no JSON value."""
-ANSWER_FORMATS: Final = _answer_formats()
+ANSWER_FORMATS: Final = _formats(are_sent=False)
 """Formats of answers, without links and durations.
 
 A harmless deviation must not make the outcome of an order look unknown.

@@ -208,13 +208,30 @@ def flatten_object(
         opened: replaces a schema's own reference to a definition by the definition.
     """
     parts = _all_of_parts(schema, opened)
-    if not parts or not any(_is_object(part) for part in parts):
-        return None
-    if any(_is_open_map(part) for part in parts):
-        return None
-    flat = FlatObject()
+    flat, is_object = FlatObject(), False
     for part in parts:
-        _merge(flat, part)
+        kind, extra = part.get("type"), part.get("additionalProperties")
+        own = part.get("properties")
+        properties = own if isinstance(own, dict) else None
+        is_named = kind is None and properties is not None
+        is_object |= is_named or "object" in (kind if isinstance(kind, list) else [kind])
+        is_open = (isinstance(extra, dict) and bool(extra)) or not part.keys().isdisjoint(_UNBOUND)
+        if is_open or part.get("minProperties", 0) not in (0, 1):
+            return None
+        for name, held in (properties or {}).items():
+            known = flat.properties.get(name, held)
+            flat.properties[name] = known if known == held else {"allOf": [known, held]}
+        flat.required += [name for name in required_of(part) if name not in flat.required]
+        constraints = {k: v for k, v in part.items() if k in _CONSTRAINTS}
+        if part.get("minProperties") == 1 and properties is not None and "anyOf" not in part:
+            # Replaced by names: next to parameters, the number would mean something else.
+            constraints["anyOf"] = [{"required": [name]} for name in sorted(properties)]
+        if flat.constraints and constraints:
+            flat.constraints = {"allOf": [flat.constraints, constraints]}
+        else:
+            flat.constraints = flat.constraints or constraints
+    if not is_object:
+        return None
     for name in flat.required:
         # Required without a schema: any value is valid, but the property must be listed.
         flat.properties.setdefault(name, {})
@@ -271,39 +288,6 @@ def _all_of_parts(
                 seen.add(reference)
                 waiting.append(member)
     return parts
-
-
-def _is_object(schema: JsonObject) -> bool:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return "object" in kind
-    return kind == "object" or (kind is None and isinstance(schema.get("properties"), dict))
-
-
-def _is_open_map(schema: JsonObject) -> bool:
-    extra = schema.get("additionalProperties")
-    return (
-        (isinstance(extra, dict) and bool(extra))
-        or any(keyword in schema for keyword in _UNBOUND)
-        or schema.get("minProperties", 0) not in (0, 1)
-    )
-
-
-def _merge(flat: FlatObject, part: JsonObject) -> None:
-    properties = part.get("properties")
-    if isinstance(properties, dict):
-        for name, schema in properties.items():
-            known = flat.properties.get(name, schema)
-            flat.properties[name] = known if known == schema else {"allOf": [known, schema]}
-    flat.required += [name for name in required_of(part) if name not in flat.required]
-    constraints = {k: v for k, v in part.items() if k in _CONSTRAINTS}
-    if part.get("minProperties") == 1 and isinstance(properties, dict) and "anyOf" not in part:
-        # Replaced by names: next to parameters, the number of properties would mean something else.
-        constraints["anyOf"] = [{"required": [name]} for name in sorted(properties)]
-    if flat.constraints and constraints:
-        flat.constraints = {"allOf": [flat.constraints, constraints]}
-    else:
-        flat.constraints = flat.constraints or constraints
 
 
 def _is_plain(schema: JsonValue, names: set[str]) -> bool:
