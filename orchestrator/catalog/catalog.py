@@ -186,18 +186,14 @@ class Catalog:
 
 
 def load_documents(
-    *paths: str | Path,
-    overlays: Sequence[str | Path] = (),
-    mcp: Sequence[McpListing] = (),
+    *paths: str | Path, overlays: Sequence[str | Path] = (), mcp: Sequence[McpListing] = ()
 ) -> dict[str, JsonObject]:
     """Return parsed documents by name, as `load_sources` reads them."""
     return load_sources(*paths, overlays=overlays, mcp=mcp).documents
 
 
 def load_sources(
-    *paths: str | Path,
-    overlays: Sequence[str | Path] = (),
-    mcp: Sequence[McpListing] = (),
+    *paths: str | Path, overlays: Sequence[str | Path] = (), mcp: Sequence[McpListing] = ()
 ) -> Sources:
     """Return parsed documents by name, self-contained and with the overlays applied.
 

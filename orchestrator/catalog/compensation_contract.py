@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.references import format_pointer
-from orchestrator.json_schema.walker import alternatives_of, properties_of
+from orchestrator.json_schema.walker import alternatives_of, properties_of, types_of
 
 ARGS = "x-orchet-compensation-args"
 PROBE = "x-orchet-compensation-probe"
@@ -121,8 +122,14 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
     for name, schema in sorted(tool.properties.items()):
         mentions_it = not _REFERENCE_WORDS.isdisjoint(_WORDS.findall(_snake(name)))
         is_ours = is_own_reference(name) or (mentions_it and name not in tool.required_inputs)
-        if is_ours and name in read and name not in tool.pii_fields and _takes_call_id(schema):
-            found.append(name)
+        longest, pattern = schema.get("maxLength"), schema.get("pattern")
+        is_long = not isinstance(longest, int) or longest >= _ROOM_FOR_CALL_ID
+        is_plain = {"enum", "const", "format"}.isdisjoint(schema) and "string" in types_of(schema)
+        if not (is_ours and is_plain and is_long and name in read and name not in tool.pii_fields):
+            continue
+        with suppress(ValueError):
+            if not isinstance(pattern, str) or matches_pattern(pattern, _SAMPLE_CALL_ID):
+                found.append(name)
     return tuple(found)
 
 
@@ -156,20 +163,6 @@ def is_own_reference(name: str) -> bool:
 def _snake(name: str) -> str:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return spaced.replace("-", "_").lower()
-
-
-def _takes_call_id(schema: JsonObject) -> bool:
-    kind, longest, pattern = schema.get("type"), schema.get("maxLength"), schema.get("pattern")
-    if kind != "string" and not (isinstance(kind, list) and "string" in kind):
-        return False
-    if any(keyword in schema for keyword in ("enum", "const", "format")):
-        return False
-    if isinstance(longest, int) and longest < _ROOM_FOR_CALL_ID:
-        return False
-    try:
-        return not isinstance(pattern, str) or matches_pattern(pattern, _SAMPLE_CALL_ID)
-    except ValueError:
-        return False
 
 
 def _duration(setting: DocumentNode) -> timedelta:

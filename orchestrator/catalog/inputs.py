@@ -17,7 +17,7 @@ from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
-from orchestrator.json_schema.walker import flatten_object, rename_properties
+from orchestrator.json_schema.walker import flatten_object, rename_properties, types_of
 from orchestrator.language.words import name_words
 
 IDEMPOTENCY_KEY: Final = "x-orchet-idempotency-key"
@@ -91,8 +91,7 @@ def _is_key(field: _Field, operation: Operation) -> bool:
     schema = field.schema if isinstance(field.schema, dict) else {}
     schema = operation.schemas.inputs.opened(schema)
     words = name_words(field.binding.field)
-    kind = schema.get("type", "string")
-    if kind != "string" and not (isinstance(kind, list) and "string" in kind):
+    if "string" not in (types_of(schema) or {"string"}):
         return False
     if operation.is_safe or any(word.startswith(_STEMS) for word in words):
         return any(word.startswith(_STEMS) for word in words)
@@ -386,15 +385,10 @@ def text_schema(schema: JsonObject) -> JsonObject:
 
     Serialising a declared object would need the rules of that format, so it becomes a string.
     """
-    if _types_of(schema) & {"string", "number", "integer", "boolean"}:
+    if types_of(schema) & {"string", "number", "integer", "boolean"}:
         return schema
     about: JsonObject = {key: schema[key] for key in ("title", "description") if key in schema}
     return {**about, "type": "string"}
-
-
-def _types_of(schema: JsonObject) -> set[JsonValue]:
-    kind = schema.get("type")
-    return set(kind) if isinstance(kind, list) else {kind}
 
 
 def _body_field(
@@ -425,8 +419,5 @@ def _body_field(
 def _as_file(schema: JsonObject) -> JsonObject:
     """Return a schema of text, or of anything, as the schema of a file's content."""
     declared = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
-    return (
-        schema
-        if declared or not _types_of(schema) <= {"string", None}
-        else {**schema, "format": "binary"}
-    )
+    is_text = types_of(schema) <= {"string"}
+    return {**schema, "format": "binary"} if is_text and not declared else schema

@@ -20,7 +20,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
-from orchestrator.json_schema.walker import properties_of, subschemas
+from orchestrator.json_schema.walker import properties_of, subschemas, types_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import name_words
 
@@ -246,8 +246,7 @@ def decimals_of(amount: JsonValue, currency: str, units: Units, schemas: Views =
 
 
 def _allows_fractions(schema: JsonObject, amount: JsonValue) -> bool:
-    listed, form = schema.get("type"), str(schema.get("format", ""))
-    types = listed if isinstance(listed, list) else [listed]
+    types, form = types_of(schema), str(schema.get("format", ""))
     if isinstance(amount, str):
         is_decimal = form == "decimal" or "\\." in str(schema.get("pattern", ""))
         return "string" in types and is_decimal

@@ -151,9 +151,7 @@ def _fault(function: Callable[..., Any], remedy: str) -> UsageError:
 # -- the document ---------------------------------------------------------------------------------
 
 
-def with_partners(
-    functions: Iterable[FunctionTool[Any, Any]],
-) -> dict[str, FunctionTool[Any, Any]]:
+def with_partners(functions: Iterable[FunctionTool[Any, Any]]) -> dict[str, FunctionTool[Any, Any]]:
     """Return functions by name, with the cancels and probes that they name.
 
     Raises:

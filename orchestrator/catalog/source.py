@@ -178,9 +178,7 @@ class Sources(NamedTuple):
 
 
 def read_sources(
-    paths: Iterable[str | Path],
-    overlays: Sequence[str | Path] = (),
-    mcp: Sequence[McpListing] = (),
+    paths: Iterable[str | Path], overlays: Sequence[str | Path] = (), mcp: Sequence[McpListing] = ()
 ) -> Sources:
     """Read documents by name, self-contained and with the overlays applied.
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import listed_values
 
 _VERSION = re.compile(r"(3)\.([012])(?:\.\S+)?")
 
@@ -135,14 +136,12 @@ def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[
         return frozenset()
     properties = schema.get("properties")
     wanted = _followed(properties.get(name), lookup) if isinstance(properties, Mapping) else None
-    if isinstance(wanted, Mapping):
-        listed = [wanted["const"]] if "const" in wanted else wanted.get("enum")
-        texts = [t for t in listed if isinstance(t, str)] if isinstance(listed, list) else []
-        if texts:
-            return frozenset(texts)
+    values = listed_values(wanted) if isinstance(wanted, Mapping) else ()
+    if texts := [text for text in values if isinstance(text, str)]:
+        return frozenset(texts)
     for member in schema.get("allOf") or ():
-        if values := _own_values(member, name, lookup, hops - 1):
-            return values
+        if inherited := _own_values(member, name, lookup, hops - 1):
+            return inherited
     for keyword in ("oneOf", "anyOf"):
         inner = [_own_values(one, name, lookup, hops - 1) for one in schema.get(keyword) or ()]
         if inner and all(inner):

@@ -11,12 +11,7 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.validator import (
-    REQUEST_FORMATS,
-    UNSAID,
-    SchemaValidator,
-    extra_names,
-)
+from orchestrator.json_schema.validator import REQUEST_FORMATS, UNSAID, SchemaValidator, extra_names
 
 FIRST_DAY: Final = "formatMinimum"
 """Keyword for the earliest allowed day of a field, in ISO 8601."""

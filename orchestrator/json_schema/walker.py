@@ -137,6 +137,19 @@ def required_of(schema: JsonValue) -> tuple[str, ...]:
     return tuple(n for n in found if isinstance(n, str)) if isinstance(found, list) else ()
 
 
+def types_of(schema: Mapping[str, JsonValue]) -> frozenset[str]:
+    """Return the declared types; empty if none is declared."""
+    declared = schema.get("type")
+    listed = declared if isinstance(declared, list) else [declared]
+    return frozenset(kind for kind in listed if isinstance(kind, str) and kind)
+
+
+def listed_values(schema: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """Return the values that a schema lists by `const` or `enum`; empty if it lists none."""
+    listed = [schema["const"]] if "const" in schema else schema.get("enum")
+    return listed if isinstance(listed, list) else []
+
+
 def alternatives_of(schema: JsonObject) -> list[tuple[str, ...]]:
     """Return the names that each branch of its anyOf, or else of its oneOf, requires."""
     for keyword in ("anyOf", "oneOf"):
@@ -210,11 +223,9 @@ def flatten_object(
     parts = _all_of_parts(schema, opened)
     flat, is_object = FlatObject(), False
     for part in parts:
-        kind, extra = part.get("type"), part.get("additionalProperties")
-        own = part.get("properties")
+        kinds, extra, own = types_of(part), part.get("additionalProperties"), part.get("properties")
         properties = own if isinstance(own, dict) else None
-        is_named = kind is None and properties is not None
-        is_object |= is_named or "object" in (kind if isinstance(kind, list) else [kind])
+        is_object |= "object" in kinds or (not kinds and properties is not None)
         is_open = (isinstance(extra, dict) and bool(extra)) or not part.keys().isdisjoint(_UNBOUND)
         if is_open or part.get("minProperties", 0) not in (0, 1):
             return None

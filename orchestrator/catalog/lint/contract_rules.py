@@ -26,11 +26,7 @@ from orchestrator.catalog.contract import (
     security_alternatives,
     uncovered_credentials,
 )
-from orchestrator.catalog.declared_prices import (
-    MINOR_UNITS,
-    PRICE,
-    minor_units_in,
-)
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, minor_units_in
 from orchestrator.catalog.expressions import parse_expression
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
@@ -49,7 +45,7 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY
-from orchestrator.json_schema.walker import properties_of, walk
+from orchestrator.json_schema.walker import listed_values, properties_of, types_of, walk
 
 
 @rule("ORC030")
@@ -321,15 +317,10 @@ def _sample(
         if isinstance(items := view.get("items"), dict):
             return [_sample(name, views(items, root), root, text, level + 1)]
     if names_currency(name):
-        keys = ("enum", "const", "default")
-        listed = [code for view in held_by for key in keys for code in _listed(view.get(key))]
+        listed = [code for v in held_by for code in (*listed_values(v), v.get("default"))]
         return next((code for code in listed if isinstance(code, str)), _CODE)
-    types = {str(kind) for view in held_by for kind in _listed(view.get("type"))}
+    types = {kind for view in held_by for kind in types_of(view)}
     return 1 if types & {"number", "integer"} else text if "string" in types else None
-
-
-def _listed(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else [value]
 
 
 CONTRADICTION = "ORC062"

@@ -34,12 +34,14 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import openapi_version
 from orchestrator.json_schema.patterns import is_pattern, looks_around, undecided_reason
-from orchestrator.json_schema.references import (
-    format_pointer,
-    parse_reference,
-    reference_of,
+from orchestrator.json_schema.references import format_pointer, parse_reference, reference_of
+from orchestrator.json_schema.walker import (
+    IN_PLACE,
+    listed_values,
+    subschema_nodes,
+    types_of,
+    walk_nodes,
 )
-from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_nodes
 
 _SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
 _EXTRA = (ValidationErrorKind.AdditionalProperties, ValidationErrorKind.UnevaluatedProperties)
@@ -370,8 +372,7 @@ def _excluded_value(parts: list[DocumentNode]) -> str:
     if kinds and not allowed:
         return "its parts are of different types"
     values = [part.value for part in parts if isinstance(part.value, dict)]
-    stated = ([v["const"]] if "const" in v else v.get("enum") for v in values)
-    listed = [one for one in stated if isinstance(one, list) and one]
+    listed = [stated for value in values if (stated := listed_values(value))]
     if listed:
         others = [set(map(_key, other)) for other in listed[1:]]
         left = [value for value in listed[0] if all(_key(value) in other for other in others)]
@@ -439,9 +440,7 @@ def _closing(part: DocumentNode, *, is_whole: bool) -> tuple[str, DocumentNode |
 def _types(schema: DocumentNode) -> frozenset[str]:
     if not isinstance(schema.value, dict):
         return frozenset()
-    declared = schema.value.get("type")
-    stated = declared if isinstance(declared, list) else [declared]
-    kinds = {kind for kind in stated if isinstance(kind, str) and kind}
+    kinds = {*types_of(schema.value)}
     if "number" in kinds:
         kinds.add("integer")
     nullable = {"null"} if kinds and schema.value.get("nullable") is True else set()

@@ -23,7 +23,14 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import format_pointer, resolve
 from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
-from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, subschemas
+from orchestrator.json_schema.walker import (
+    COMPOSITIONS,
+    listed_values,
+    properties_of,
+    required_of,
+    subschemas,
+    types_of,
+)
 
 _DIGITS: Final = "digits"
 """A whole number and its digits, which are interchangeable for a parameter."""
@@ -236,9 +243,7 @@ def _types_read(expression: Expression, tool: Tool) -> set[str]:
 def _types(schema: JsonObject, root: JsonObject) -> set[str]:
     """Return the types of a schema, and `_DIGITS` if a number, or text that may be one, fits it."""
     found = resolve(schema, root)
-    declared = found.get("type")
-    named = {str(one) for one in (declared if isinstance(declared, list) else [declared]) if one}
-    types = {"number" if one == "integer" else one for one in named - {"null"}}
+    types = {"number" if one == "integer" else one for one in types_of(found) - {"null"}}
     text = {"type": "string", "format": found.get("format", "")}
     is_free = SchemaValidator(text, format_checker=REQUEST_FORMATS).is_valid("7")
     return types | {_DIGITS} if "number" in types or ("string" in types and is_free) else types
@@ -584,9 +589,7 @@ def version_can_be_read(subject: Subject) -> Iterator[Problem]:
 
 
 def _values(schema: JsonObject) -> list[str]:
-    """Return the strings that a schema enumerates; empty if it enumerates none."""
-    listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    return [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
+    return [value for value in listed_values(schema) if isinstance(value, str)]
 
 
 def _declares(subject: Subject, status: str) -> bool:

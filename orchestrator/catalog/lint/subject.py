@@ -19,11 +19,7 @@ from orchestrator.catalog.tool_names import Peers, name_tools, place_of
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.references import (
-    parse_reference,
-    reference_of,
-    with_definitions,
-)
+from orchestrator.json_schema.references import parse_reference, reference_of, with_definitions
 from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.walker import properties_of

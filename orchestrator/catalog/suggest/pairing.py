@@ -20,7 +20,7 @@ from orchestrator.catalog.suggest.survey import (
 from orchestrator.catalog.tool import InputBinding, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer, resolve
-from orchestrator.json_schema.walker import properties_of
+from orchestrator.json_schema.walker import properties_of, types_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.words import (
@@ -136,9 +136,8 @@ def opened_properties(schema: JsonObject, root: JsonObject) -> dict[str, JsonObj
 
 
 def _is_scalar(schema: JsonObject) -> bool:
-    kinds = schema.get("type")  # a value of undeclared type can be an id
-    stated = {kinds} if isinstance(kinds, str) else {*kinds} if isinstance(kinds, list) else set()
-    return not stated or bool(stated & _SCALARS)
+    kinds = types_of(schema)  # a value of undeclared type can be an id
+    return not kinds or bool(kinds & _SCALARS)
 
 
 def at_path(schema: JsonObject | None, path: tuple[str, ...]) -> bool:

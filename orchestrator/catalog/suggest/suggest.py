@@ -300,10 +300,7 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
 
 
 def _action(
-    one: Surveyed,
-    sure: dict[str, Pair],
-    likely: dict[str, Pair],
-    listed: Sequence[Surveyed],
+    one: Surveyed, sure: dict[str, Pair], likely: dict[str, Pair], listed: Sequence[Surveyed]
 ) -> ProposedAction:
     mark: JsonObject = {**one.texts, TOOL_MARK: True}
     checks = [*one.checks]
