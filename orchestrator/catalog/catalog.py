@@ -210,11 +210,6 @@ def load_sources(
     return sources
 
 
-def declares_gone(catalog: Catalog, tool: Tool) -> bool:
-    """Return True if the tool declares an answer for a resource that does not exist."""
-    return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
-
-
 def version_reader(tools: Iterable[Tool], cancel: Tool) -> Tool | None:
     """Return the tool that shows the version which a conditional cancel sends as `If-Match`.
 
@@ -255,17 +250,17 @@ def _unversioned(tool: Tool) -> tuple[str, ...]:
     return tool.method, tool.effect, *(step for step in steps if not _VERSION.fullmatch(step))
 
 
-def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
-    """Return the declared statuses as written: `200`, `4XX`, `default`; none without a document."""
+def declares_gone(catalog: Catalog, tool: Tool) -> bool:
+    """Return True if the tool declares an answer for a resource that does not exist."""
     document = catalog.documents.get(tool.document)
     if document is None:
-        return frozenset()
-    root = DocumentNode.of(tool.document, document)
+        return False
     try:
-        responses = root.at("paths", tool.path, tool.method.lower(), "responses")
+        place = ("paths", tool.path, tool.method.lower(), "responses")
+        responses = DocumentNode.of(tool.document, document).at(*place)
     except DocumentInvalid:
-        return frozenset()
-    return frozenset(responses.mapping()) if responses is not None else frozenset()
+        return False
+    return responses is not None and any(str(status) in responses.mapping() for status in GONE)
 
 
 def content_digest(documents: JsonObject, tools: JsonObject) -> str:

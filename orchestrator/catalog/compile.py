@@ -58,9 +58,18 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
             their security schemes would be read from one variable.
     """
     left_out: list[SkippedOperation] = []
-    groups = [
-        read_exposed(DocumentNode.of(name, documents[name]), left_out) for name in sorted(documents)
-    ]
+    groups: list[list[Operation]] = []
+    for document in sorted(documents):
+        root = DocumentNode.of(document, documents[document])
+        check_document(root)
+        groups.append([])
+        for operation in operations(root, lambda label, e: left_out.append(skipped(label, e))):
+            try:
+                if operation.is_tool:
+                    check_is_called(operation)
+                    groups[-1].append(operation)
+            except DocumentInvalid as fault:
+                left_out.append(skipped(operation.label, fault))
     exposed = [operation for group in groups for operation in group]
     schemes: list[SchemeName] = []
     for operation in exposed:
@@ -83,24 +92,6 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
     named = ((names[place_of(op)], op) for op in exposed)
     whys = {name: why_named(op, name) for name, op in named if name in tools}
     return Compiled(tools, tuple(left_out), {name: why for name, why in whys.items() if why})
-
-
-def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:
-    """Return the operations that a document exposes; append unreadable operations to `left_out`.
-
-    Raises:
-        DocumentInvalid: it is not a document of a supported version.
-    """
-    check_document(root)
-    found = []
-    for operation in operations(root, lambda label, e: left_out.append(skipped(label, e))):
-        try:
-            if operation.is_tool:
-                check_is_called(operation)
-                found.append(operation)
-        except DocumentInvalid as fault:
-            left_out.append(skipped(operation.label, fault))
-    return found
 
 
 def _compile_group(

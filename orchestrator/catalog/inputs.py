@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Final, NamedTuple, cast, get_args
 
@@ -156,22 +156,6 @@ class _Body:
     """In the order of the document's list, so that the order of properties has no effect."""
     constraints: JsonObject = field(default_factory=dict)
 
-    def without(self, name: str) -> "_Body":
-        """Return the body without a field that the orchestrator fills."""
-        bound = self.constraints.get("dependentRequired")
-        kept: JsonObject = {}
-        for other, needed in (bound if isinstance(bound, dict) else {}).items():
-            left = [n for n in needed if n != name] if isinstance(needed, list) else needed
-            if left and other != name:
-                kept[other] = left
-        constraints = {k: v for k, v in self.constraints.items() if k != "dependentRequired"}
-        return replace(
-            self,
-            fields=tuple(f for f in self.fields if f.binding.field != name),
-            required=tuple(n for n in self.required if n != name),
-            constraints={**constraints, "dependentRequired": kept} if kept else constraints,
-        )
-
 
 def read_inputs(operation: Operation) -> Inputs:
     """Compile the parameters and the body of an operation.
@@ -189,9 +173,19 @@ def read_inputs(operation: Operation) -> Inputs:
     fields = [_read_parameter(p, expand) for p in parameters if is_input(p, operation.root)]
     body = _read_body(operation, expand)
     key = find_key(operation, [*fields, *body.fields])
-    if key is not None and key.location == "body":
-        body = body.without(key.field)
     taken = (key.location, key.field) if key is not None else None
+    constraints, needed_fields = body.constraints, body.required
+    if key is not None and key.location == "body":
+        # The orchestrator fills that field.
+        bound = constraints.get("dependentRequired")
+        kept: JsonObject = {}
+        for other, others in (bound if isinstance(bound, dict) else {}).items():
+            left = [n for n in others if n != key.field] if isinstance(others, list) else others
+            if left and other != key.field:
+                kept[other] = left
+        constraints = {k: v for k, v in constraints.items() if k != "dependentRequired"}
+        constraints |= {"dependentRequired": kept} if kept else {}
+        needed_fields = tuple(name for name in needed_fields if name != key.field)
     asked = [f for f in [*fields, *body.fields] if (f.binding.location, f.binding.field) != taken]
     names = [field.binding.name for field in asked]
     used = set(names)
@@ -204,7 +198,7 @@ def read_inputs(operation: Operation) -> Inputs:
         used.add(names[index])
     named = zip(asked, names, strict=True)
     bindings = [field.binding.model_copy(update={"name": name}) for field, name in named]
-    ordered = {name: index for index, name in enumerate(body.required)}
+    ordered = {name: index for index, name in enumerate(needed_fields)}
     needed = [binding for binding in bindings if binding.required]
     needed.sort(key=lambda b: ordered.get(b.field, 0) if b.location == "body" else -1)
     renamed = {b.field: b.name for b in bindings if b.location == "body" and b.field}
@@ -212,7 +206,7 @@ def read_inputs(operation: Operation) -> Inputs:
         "type": "object",
         "properties": {b.name: f.schema for b, f in zip(bindings, asked, strict=True)},
         "additionalProperties": False,
-        **rename_properties(body.constraints, renamed),
+        **rename_properties(constraints, renamed),
     }
     if needed:
         schema["required"] = [b.name for b in needed]

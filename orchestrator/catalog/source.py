@@ -48,23 +48,6 @@ class _Wanted:
         self.inside: dict[str, _Wanted] = {}
         self.line: int | None = None
 
-    def at(self, steps: Iterable[str]) -> "_Wanted":
-        """Return the end of these steps, adding missing ones."""
-        here = self
-        for step in steps:
-            here = here.inside.setdefault(step, _Wanted())
-        return here
-
-    def line_of(self, steps: Iterable[str]) -> int | None:
-        """Return the line of the last step that was reached."""
-        here, line = self, self.line
-        for step in steps:
-            here = here.inside[step]
-            if here.line is None:
-                break
-            line = here.line
-        return line
-
 
 def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
     """Return the line, from 1, of each pointer into a YAML or JSON text, if known.
@@ -74,7 +57,9 @@ def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
     asked = {pointer: parse_pointer(pointer) for pointer in pointers}
     wanted = _Wanted()
     for steps in asked.values():
-        wanted.at(steps)
+        here = wanted
+        for step in steps:
+            here = here.inside.setdefault(step, _Wanted())
     start = _space(text, 0)
     is_found = False
     if text[start : start + 1] in ("{", "["):
@@ -93,8 +78,17 @@ def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
             _note_yaml(events, event, wanted, event.start_mark.line)
         except (yaml.YAMLError, RecursionError):
             return {}
-    lines = {pointer: wanted.line_of(steps) for pointer, steps in asked.items()}
-    return {pointer: line for pointer, line in lines.items() if line is not None}
+    lines: dict[str, int] = {}
+    for pointer, steps in asked.items():
+        here, reached = wanted, wanted.line
+        for step in steps:
+            here = here.inside[step]
+            if here.line is None:
+                break
+            reached = here.line
+        if reached is not None:
+            lines[pointer] = reached
+    return lines
 
 
 def _space(text: str, at: int) -> int:

@@ -53,14 +53,6 @@ def known_keywords(subject: Subject) -> Iterator[Problem]:
     yield from _unknown(subject.operation.node, operation_keywords().names, f"on {subject.name}")
 
 
-def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
-    """Apply ORC030 outside operations: at the root of a document, and on its paths."""
-    known = document_keywords().names | {FILES_KEY}
-    yield from _unknown(root, known, "at the root of the document")
-    for path, place in root.items("paths"):
-        yield from _unknown(place, frozenset({LINT_IGNORE}), f"on the path {path}")
-
-
 def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator[Problem]:
     on_operation, at_root = operation_keywords().names, document_keywords().names
     for keyword, found in place.raw_items():
@@ -89,16 +81,21 @@ def valid_values(subject: Subject) -> Iterator[Problem]:
         yield breached(breach, f"on {subject.name}")
 
 
-def valid_document_values(root: DocumentNode) -> Iterator[Problem]:
-    """Apply ORC036 at the root of a document."""
-    for breach in document_keywords().breaches(root):
-        yield breached(breach, "at the root of the document")
-
-
 def breached(breach: Breach, where: str) -> Problem:
     """Return the problem of a value that breaks its keyword's schema."""
     shown = f"{breach.keyword} {where} {breach.stated}"
     return Problem(breach.pointer, shown, f"write {breach.wanted}")
+
+
+def keyword_problems(root: DocumentNode) -> Iterator[tuple[str, Problem]]:
+    """Apply ORC030 and ORC036 outside operations: at the root of a document, and on its paths."""
+    known = document_keywords().names | {FILES_KEY}
+    unknown = [*_unknown(root, known, "at the root of the document")]
+    for path, place in root.items("paths"):
+        unknown += _unknown(place, frozenset({LINT_IGNORE}), f"on the path {path}")
+    yield from ((known_keywords.code, problem) for problem in unknown)
+    for breach in document_keywords().breaches(root):
+        yield valid_values.code, breached(breach, "at the root of the document")
 
 
 @rule("ORC031")

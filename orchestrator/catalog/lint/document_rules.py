@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import jsonschema_rs
 from jsonschema import Draft202012Validator
@@ -20,15 +20,12 @@ from orchestrator.catalog.lint import contract_rules
 from orchestrator.catalog.lint.contract_rules import money_problems
 from orchestrator.catalog.lint.finding import (
     MOST_FINDINGS,
-    Finding,
     Problem,
     Raised,
-    plain_finding,
     shortened,
 )
 from orchestrator.catalog.lint.subject import Subject, Uses
-from orchestrator.catalog.operations import METHODS, Operation, UnreadFile
-from orchestrator.catalog.overlay import IdleAction
+from orchestrator.catalog.operations import METHODS, Operation
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -50,29 +47,6 @@ _MASK = "this value"
 """Replaces values in messages, because a value may be as long as the document."""
 
 
-class _Breach(NamedTuple):
-    """A place that breaks a schema."""
-
-    path: _Path
-    reason: str
-    is_harmless: bool = False
-    """True if programs, the orchestrator included, read the document as intended."""
-
-
-def openapi_breaches(content: JsonObject) -> Iterator[_Breach]:
-    """Yield the places that break the OpenAPI schema, each with the first reason.
-
-    Args:
-        content: a document of a supported version.
-    """
-    yield from _breaches(_validator(openapi_version(content) or (3, 1)), content)
-
-
-def json_schema_breaches(schema: JsonValue) -> Iterator[_Breach]:
-    """Yield the breaches of a schema that must be JSON Schema 2020-12."""
-    yield from _breaches(_validator(None), schema)
-
-
 @cache
 def _validator(version: tuple[int, int] | None) -> jsonschema_rs.Validator:
     # In Rust, because a validator in Python takes a minute for the largest documents.
@@ -80,7 +54,15 @@ def _validator(version: tuple[int, int] | None) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(dict(schema), mask=_MASK)
 
 
-def _breaches(validator: jsonschema_rs.Validator, content: JsonValue) -> Iterator[_Breach]:
+def _breaches(
+    version: tuple[int, int] | None, content: JsonValue
+) -> Iterator[tuple[_Path, str, bool]]:
+    """Yield the places that break OpenAPI's schema of a version, or JSON Schema 2020-12 for None.
+
+    Each has its first reason, and True if it is harmless: programs, the orchestrator included, read
+    the document as intended.
+    """
+    validator = _validator(version)
     seen: set[_Path] = set()
     for breach in validator.iter_errors(content):
         for cause in _causes(breach):
@@ -112,7 +94,7 @@ def _breaches(validator: jsonschema_rs.Validator, content: JsonValue) -> Iterato
             if last == "$ref" and not isinstance(kind, _EXTRA):
                 written = reference_of(follow_or_none(content, path[:-1])) or ""
                 is_harmless = parse_reference(written) is not None
-            yield _Breach(path, reason, is_harmless)
+            yield path, reason, is_harmless
 
 
 def _causes(breach: OpenApiError) -> Iterator[OpenApiError]:
@@ -150,9 +132,23 @@ def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> It
     """Yield ORC001 and ORC004, and ORC030 and ORC036 outside operations."""
     document = root.document
     try:
-        meant = referred_operations(root)
+        meant: dict[tuple[str, str], DocumentNode] = {}
+        paths = root.raw("paths")
+        whole = {} if paths is None or not isinstance(paths.value, dict) else {**paths.value}
+        for path, item in paths.raw_items() if paths is not None else ():
+            for method in METHODS if isinstance(item.value, dict) else ():
+                written = item.raw(method)
+                if written is not None and reference_of(written.value) is not None:
+                    # A reference without a target is skipped and reported by the compiler.
+                    with suppress(DocumentInvalid):
+                        meant[path, method] = written.overlaid()
+                        held = whole[path]
+                        own = held if isinstance(held, dict) else {}
+                        whole[path] = {**own, method: meant[path, method].value}
+        spelled_out = {**content, "paths": whole} if meant else content
         found: Counter[str] = Counter()
-        for place, reason, is_harmless in openapi_breaches(spelled_out(content, meant)):
+        version = openapi_version(content) or (3, 1)
+        for place, reason, is_harmless in _breaches(version, spelled_out):
             code = IGNORED_FIELD if is_harmless else INVALID if uses.of(place) else UNUSED
             found[code] += 1
             if found[code] <= MOST_FINDINGS:  # one mistake high up can cause thousands
@@ -168,22 +164,10 @@ def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> It
                 cause="operations that are references",
             )
             yield Raised(UNUSED, document, problem)
-        for problem in contract_rules.misplaced_keywords(root):
-            yield Raised(contract_rules.known_keywords.code, document, problem)
-        for problem in contract_rules.valid_document_values(root):
-            yield Raised(contract_rules.valid_values.code, document, problem)
+        for code, problem in contract_rules.keyword_problems(root):
+            yield Raised(code, document, problem)
     except DocumentInvalid as fault:
         yield unreadable(fault)
-
-
-def unread_finding(file: UnreadFile) -> Finding:
-    """Return ORC001 for an unreadable file of a folder."""
-    return plain_finding(INVALID, file.document, Problem("", file.reason, file.remedy))
-
-
-def idle_finding(action: IdleAction) -> Finding:
-    """Return ORC003 for an overlay action that changes nothing."""
-    return plain_finding(IDLE, action.overlay, Problem(action.pointer, action.reason))
 
 
 def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
@@ -198,32 +182,6 @@ def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
                 f"; neither is called so",
             )
             yield Raised(TAKEN, subject.operation.document, problem, subject)
-
-
-def referred_operations(root: DocumentNode) -> dict[tuple[str, str], DocumentNode]:
-    """Return the target of each operation that is a reference, by path and method."""
-    found: dict[tuple[str, str], DocumentNode] = {}
-    paths = root.raw("paths")
-    for path, item in paths.raw_items() if paths is not None else ():
-        for method in METHODS if isinstance(item.value, dict) else ():
-            written = item.raw(method)
-            if written is not None and reference_of(written.value) is not None:
-                # A reference without a target is skipped and reported by the compiler.
-                with suppress(DocumentInvalid):
-                    found[path, method] = written.overlaid()
-    return found
-
-
-def spelled_out(content: JsonObject, meant: dict[tuple[str, str], DocumentNode]) -> JsonObject:
-    """Return the document with the targets in place of those references."""
-    paths = content.get("paths")
-    if not meant or not isinstance(paths, dict):
-        return content
-    whole = dict(paths)
-    for (path, method), node in meant.items():
-        item = whole[path]
-        whole[path] = {**(item if isinstance(item, dict) else {}), method: node.value}
-    return {**content, "paths": whole}
 
 
 PATTERN = "ORC025"
@@ -267,7 +225,7 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
             continue
         seen.add(schema.path)
         if is_3_1:
-            for path, reason, is_harmless in json_schema_breaches(schema.value):
+            for path, reason, is_harmless in _breaches(None, schema.value):
                 code = IGNORED_FIELD if is_harmless else INVALID
                 yield code, Problem(f"{schema.pointer}{format_pointer(path)}", reason)
         places: list[DocumentNode] = []

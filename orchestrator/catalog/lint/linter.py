@@ -15,10 +15,12 @@ from orchestrator.catalog.lint.finding import (
     CODES,
     Finding,
     Ignores,
+    Problem,
     Raised,
     Rule,
     Severity,
     merged,
+    plain_finding,
     steps_of,
 )
 from orchestrator.catalog.lint.subject import Subject, Uses, subjects
@@ -81,8 +83,12 @@ def lint(
     raised += document_rules.repeated_names(names)
     raised += shape_rules.look_alikes(names)
     findings = merged(raised, uses, ignores, frozenset(ignored))
-    findings += [document_rules.idle_finding(action) for action in idle]
-    findings += [document_rules.unread_finding(file) for file in unread]
+    for action in idle:
+        problem = Problem(action.pointer, action.reason)
+        findings.append(plain_finding(document_rules.IDLE, action.overlay, problem))
+    for file in unread:
+        problem = Problem("", file.reason, file.remedy)
+        findings.append(plain_finding(document_rules.INVALID, file.document, problem))
     return sorted(
         findings, key=lambda f: (f.document, steps_of(f.pointer), f.code, f.message, f.fix)
     )

@@ -107,30 +107,6 @@ class Input:
         return self.binding.location == "body" and not self.binding.field
 
 
-def inputs_of(operation: Operation, tool: Tool) -> Iterator[Input]:
-    """Yield each input of a tool, in order."""
-    places: dict[tuple[str, str], DocumentNode] = {}
-    for found in operation.parameters():
-        places[found.require("in").text(), found.require("name").text()] = found
-    body = operation.node.at("requestBody")
-    media_types = dict(body.items("content")) if body is not None else {}
-    if (chosen := choose_content_type(media_types)) is not None:
-        written = media_types[chosen].raw("schema")
-        for name, place in _properties(written, set()) if written is not None else ():
-            places["body", name] = place
-    for binding in tool.bindings:
-        schema, is_body = tool.properties[binding.name], binding.location == "body"
-        at = places.get((binding.location, binding.field))
-        if at is None:
-            yield Input(binding, schema)
-            continue
-        written = at if is_body else at.raw("schema")
-        target = written.resolved() if written is not None else at
-        # A parameter and its inline schema count as one place to fix.
-        is_one = written is not None and not is_body and target.path == written.path
-        yield Input(binding, schema, at.pointer, (at if is_one else target).pointer)
-
-
 def _properties(
     schema: DocumentNode, seen: set[tuple[str, ...]]
 ) -> Iterator[tuple[str, DocumentNode]]:
@@ -208,8 +184,32 @@ class Subject:
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        """Inputs with their places; empty if the tool does not compile."""
-        return tuple(inputs_of(self.operation, self.tool)) if self.tool is not None else ()
+        """Inputs with their places, in order; empty if the tool does not compile."""
+        if self.tool is None:
+            return ()
+        places: dict[tuple[str, str], DocumentNode] = {}
+        for found in self.operation.parameters():
+            places[found.require("in").text(), found.require("name").text()] = found
+        body = self.operation.node.at("requestBody")
+        media_types = dict(body.items("content")) if body is not None else {}
+        if (chosen := choose_content_type(media_types)) is not None:
+            written = media_types[chosen].raw("schema")
+            for name, place in _properties(written, set()) if written is not None else ():
+                places["body", name] = place
+        inputs: list[Input] = []
+        for binding in self.tool.bindings:
+            schema, is_body = self.tool.properties[binding.name], binding.location == "body"
+            at = places.get((binding.location, binding.field))
+            if at is None:
+                inputs.append(Input(binding, schema))
+                continue
+            written = at if is_body else at.raw("schema")
+            target = written.resolved() if written is not None else at
+            # A parameter and its inline schema count as one place to fix.
+            is_one = written is not None and not is_body and target.path == written.path
+            place = at if is_one else target
+            inputs.append(Input(binding, schema, at.pointer, place.pointer))
+        return tuple(inputs)
 
     @property
     def is_called_by_rollback(self) -> bool:

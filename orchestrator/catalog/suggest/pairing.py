@@ -71,11 +71,7 @@ def holds(parameter: str, name: str, item: PathShape) -> MatchStrength:
     """
     asked, held = _words(parameter), _words(name)
     if asked == held:
-        return (
-            MatchStrength.SAME_NAME
-            if len(asked) > 1 or asked != ("id",)
-            else MatchStrength.OF_THING
-        )
+        return MatchStrength.OF_THING if asked == ("id",) else MatchStrength.SAME_NAME
     if held == ("id",) and item.thing[-len(asked) :] == asked:
         return MatchStrength.OF_THING
     if asked[-len(held) :] == held:
@@ -140,18 +136,6 @@ def _is_scalar(schema: JsonObject) -> bool:
     return not kinds or bool(kinds & _SCALARS)
 
 
-def at_path(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
-    """Return True if answers of the schema have a property at the path."""
-    return _object_at(schema, path[:-1]).keys() >= {path[-1]}
-
-
-def share_shape(one: JsonObject | None, other: JsonObject | None, place: tuple[str, ...]) -> bool:
-    """Return True if most properties at a place agree, so both answers have the same resource."""
-    ours, theirs = (_object_at(schema, place[:-1]).keys() for schema in (one, other))
-    fewer = min(len(ours), len(theirs))
-    return fewer > 0 and 2 * len(ours & theirs) > fewer
-
-
 def _object_at(schema: JsonObject | None, path: tuple[str, ...]) -> dict[str, JsonObject]:
     if schema is None:
         return {}
@@ -171,13 +155,6 @@ class Filled(NamedTuple):
     """Inputs filled with a sent value of the same name, which may mean something else."""
 
 
-class Unfilled(NamedTuple):
-    """An input of the cancel for which no value was found."""
-
-    name: str
-    why: str
-
-
 def fill(
     maker: Tool,
     made_at: PathShape,
@@ -186,8 +163,10 @@ def fill(
     *,
     located: bool = False,
     version: str | None = None,
-) -> Filled | Unfilled:
+) -> Filled | str:
     """Fill the inputs that a cancel requires, and the caller's own reference if it takes one.
+
+    If nothing fills a required input, the reason is returned.
 
     Args:
         maker: creates the resource.
@@ -245,10 +224,9 @@ def fill(
         if value is not None:
             args[binding.name] = value
         elif binding.required:
-            why = f"nothing that {maker.name} sends or gets is surely {binding.name}"
             if maker.output_schema is None:
-                why = f"{maker.name} declares no answer that could hold {binding.name}"
-            return Unfilled(binding.name, why)
+                return f"{maker.name} declares no answer that could hold {binding.name}"
+            return f"nothing that {maker.name} sends or gets is surely {binding.name}"
     return Filled(args, found, tuple(assumed))
 
 
@@ -332,9 +310,9 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
     for one in listed:
         if one.method == "GET" and one.tool is not None:
             reads.setdefault(one.shape.segments, one)
-    linked = {link.maker.name: link for link in cancel_links(listed)}
-    taken = {link.cancel.name: maker for maker, link in linked.items()}
-    yield from (Pair(link.maker, link.cancel, link.args) for link in linked.values())
+    linked = {link[0].name: Pair(*link) for link in cancel_links(listed)}
+    taken = {pair.cancel.name: maker for maker, pair in linked.items()}
+    yield from linked.values()
     for match in matches(listed):
         pair = _pair(match, reads) if match.maker.name not in linked else None
         if pair is None:
@@ -371,8 +349,8 @@ def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair
     if len(plain) > 1:
         others = " and ".join(other.by.name for other in plain[1:])
         doubts.append(f"{others} may be meant as well: which of them cancels it?")
-    if isinstance(filled, Unfilled):
-        doubts.append(f"{filled.why}, which {removal.by.name} goes by")
+    if isinstance(filled, str):
+        doubts.append(f"{filled}, which {removal.by.name} goes by")
         return Pair(match.maker, removal.by, {}, tuple(doubts))
     if match.maker.method == "PUT":
         doubts.append("what was there before the call would be removed, too")
@@ -436,8 +414,12 @@ def _doubts_of_answer(
         )
         return
     if read is not None and read.tool is not None:
-        same = at_path(read.tool.output_schema, found.path)
-        if not (same and share_shape(tool.output_schema, read.tool.output_schema, found.path)):
+        holder, name = found.path[:-1], found.path[-1]
+        ours = _object_at(tool.output_schema, holder).keys()
+        theirs = _object_at(read.tool.output_schema, holder).keys()
+        # Both answers have the same resource if most of their properties agree.
+        fewer = min(len(ours), len(theirs))
+        if name not in theirs or not fewer or 2 * len(ours & theirs) <= fewer:
             yield (
                 f"{found.expression} may name something else: {read.name} answers in another form"
             )

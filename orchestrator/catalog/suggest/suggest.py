@@ -334,8 +334,8 @@ def _action(
         mark |= {_CONFIRM: True, "x-orchet-irreversible": True}
         checks += _why_asked(one, likely.get(one.name))
     if not is_read(one) and not surely_reads(one):
-        checks += _likely_keys(one)
-        checks += _likely_contract(one) if pair is None or pair.maker is one else ()
+        is_effect = pair is None or pair.maker is one
+        checks += _likely_contract(one, is_effect=is_effect)
     if _leaves_its_body_out(one):
         mark |= {"requestBody": {"required": True}}
         checks.append("the document lets the body be left out, though something in it is required")
@@ -351,20 +351,17 @@ def _action(
     )
 
 
-def _likely_keys(one: Surveyed) -> Iterator[str]:
-    """Yield a question about each input that may be an idempotency key, by its words alone."""
-    if one.tool is None or one.tool.idempotency_key is not None:
+def _likely_contract(one: Surveyed, *, is_effect: bool) -> Iterator[str]:
+    """Yield questions about the key, the card, the personal inputs and the price of a call."""
+    if one.tool is None:
         return
-    for binding in one.tool.bindings:
+    for binding in one.tool.bindings if one.tool.idempotency_key is None else ():
+        # An input may be an idempotency key by its words alone.
         said = str(one.tool.properties[binding.name].get("description", ""))
         is_of_request = {"request", "id"} <= {*name_words(binding.field)}
         if binding.location != "path" and (is_of_request or "idempoten" in said.lower()):
             yield f"is {binding.field} an idempotency key? Then {IDEMPOTENCY_KEY}: {binding.field}"
-
-
-def _likely_contract(one: Surveyed) -> Iterator[str]:
-    """Yield questions about the card, the personal inputs and the price of a consequence."""
-    if one.tool is None or one.verb[1] in (Action.CANCEL, Action.UPDATE):
+    if not is_effect or one.verb[1] in (Action.CANCEL, Action.UPDATE):
         return
     # The path names a card type, or the verb implies one.
     named = (c for word in sorted(one.shape.words) if (c := f"structured-{word}") in CARD_TYPES)

@@ -409,17 +409,11 @@ def _bindings(one: Surveyed) -> tuple[InputBinding, ...]:
     return one.tool.bindings if one.tool is not None else ()
 
 
-@dataclass(frozen=True)
-class CancelLink:
-    """A link from the answer of a call to the operation that cancels it."""
+def cancel_links(listed: Sequence[Surveyed]) -> Iterator[tuple[Surveyed, Surveyed, JsonObject]]:
+    """Yield each link from a POST to a DELETE or a cancel that fills all required inputs.
 
-    maker: Surveyed
-    cancel: Surveyed
-    args: JsonObject
-
-
-def cancel_links(listed: Sequence[Surveyed]) -> Iterator[CancelLink]:
-    """Yield links from POSTs to a DELETE or a cancel that fill all its required inputs."""
+    A link has the maker, its cancel, and the cancel's arguments.
+    """
     known = {one.operation.operation_id: one for one in listed if one.tool is not None}
     for maker in listed:
         if maker.method != "POST" or maker.tool is None:
@@ -434,7 +428,7 @@ def cancel_links(listed: Sequence[Surveyed]) -> Iterator[CancelLink]:
                     given = {name: place.value for name, place in link.items("parameters")}
                     args = _linked_args(given, cancel.tool)
                     if args and (cancel.method == "DELETE" or cancel.verb[1] is Action.CANCEL):
-                        yield CancelLink(maker, cancel, args)
+                        yield maker, cancel, args
         except DocumentInvalid:
             # A malformed link is ignored; the linter reports it.
             continue
