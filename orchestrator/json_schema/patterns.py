@@ -10,7 +10,7 @@ neither a match nor a mismatch; so is a pattern with back references.
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import jsonschema_rs
 import regress
@@ -55,6 +55,9 @@ _MANY: Final = 10**6
 """More repetitions than any engine compiles."""
 
 
+PatternFault = Literal["malformed", "undecided", "slow"]
+
+
 class Untranslatable(ValueError):
     """A construct that has another meaning in every bounded engine."""
 
@@ -70,14 +73,6 @@ class _Frame:
     def looks(self) -> bool:
         """True for a look-around."""
         return self.prefix not in ("", "(", "(?:")
-
-
-@dataclass
-class _Piece:
-    """A part of the pattern that a quantifier may follow."""
-
-    text: str
-    weight: int = 1
 
 
 class _Translation:
@@ -98,10 +93,11 @@ class _Translation:
             if piece is None:
                 continue
             frame = self._open[-1]
+            text, weight = piece
             least, most, repeated = self._quantifier()
-            frame.weight += piece.weight * max(1, most if most is not None else least + 1)
+            frame.weight += weight * max(1, most if most is not None else least + 1)
             frame.weight = min(frame.weight, _MANY * _MANY)
-            self._written += (piece.text, repeated, *([_APART] if repeated else []))
+            self._written += (text, repeated, *([_APART] if repeated else []))
         (whole,) = self._open
         # The engine is known only after the whole pattern.
         is_regular = self._is_regular
@@ -118,8 +114,11 @@ class _Translation:
         text = f"^{counted[1]}*$"
         return _Pattern(self._pattern, text, 1, is_regular, self._depth, least, most)
 
-    def _piece(self) -> _Piece | None:
-        """Read the next part; None if it only structures its neighbours."""
+    def _piece(self) -> tuple[str, int] | None:
+        """Read the next part, which a quantifier may follow, and the characters that it consumes.
+
+        None if it only structures its neighbours.
+        """
         sign = self._pattern[self._at]
         if sign == "(":
             found = _GROUP.match(self._pattern, self._at)
@@ -137,22 +136,33 @@ class _Translation:
             frame = self._open.pop()
             if frame.looks and _QUANTIFIER.match(self._pattern, self._at):
                 raise Untranslatable("a look-around that is repeated")
-            return _Piece(")", weight=frame.weight)
+            return ")", frame.weight
         if sign == "[":
             is_negated = self._pattern.startswith("^", self._at)
             self._at += is_negated
             kept = self._members()
             if not kept:
-                return _Piece(_ANYTHING if is_negated else _NOTHING)
-            return _Piece(f"[{'^' if is_negated else ''}{kept}]")
+                return _ANYTHING if is_negated else _NOTHING, 1
+            return f"[{'^' if is_negated else ''}{kept}]", 1
         if sign == "|":
             self._written.append("|")
             return None
         if sign in "^$":
-            return _Piece(sign, weight=0)
+            return sign, 0
         if sign == ".":
-            return _Piece(_ANY_BUT_LINE_ENDS)
-        return self._escaped() if sign == "\\" else _Piece(_literal(ord(sign)))
+            return _ANY_BUT_LINE_ENDS, 1
+        if sign != "\\":
+            return _literal(ord(sign)), 1
+        sign = self._pattern[self._at]
+        if sign in "bB" or sign in _SETS:
+            self._at += 1
+            return f"\\{sign}" if sign in "bB" else f"[{_SETS[sign]}]", 1
+        if self._is_unicode and (found := _PROPERTY.match(self._pattern, self._at)):
+            self._at = found.end()
+            return f"\\{found[0]}", 1
+        if sign in "123456789" or (sign == "k" and (self._is_unicode or self._has_names)):
+            raise Untranslatable("a reference to a group")
+        return _literal(self._character()), 1
 
     def _quantifier(self) -> tuple[int, int | None, str]:
         found = _QUANTIFIER.match(self._pattern, self._at)
@@ -166,21 +176,6 @@ class _Translation:
         above = _number(found[4]) if found[4] else None
         most = above if found[3] else least
         return least, most, f"{{{least},{'' if most is None else most}}}{found[5]}"
-
-    def _escaped(self) -> _Piece:
-        sign = self._pattern[self._at]
-        if sign in "bB":
-            self._at += 1
-            return _Piece(f"\\{sign}")
-        if sign in _SETS:
-            self._at += 1
-            return _Piece(f"[{_SETS[sign]}]")
-        if self._is_unicode and (found := _PROPERTY.match(self._pattern, self._at)):
-            self._at = found.end()
-            return _Piece(f"\\{found[0]}")
-        if sign in "123456789" or (sign == "k" and (self._is_unicode or self._has_names)):
-            raise Untranslatable("a reference to a group")
-        return _Piece(_literal(self._character()))
 
     def _character(self) -> int:
         sign = self._pattern[self._at]
@@ -304,29 +299,19 @@ def matches_pattern(pattern: str, text: str) -> bool:
     return _read(pattern).matches(text)
 
 
-def is_pattern(pattern: str) -> bool:
-    """Return True if the text is a regular expression, as far as it is parsed."""
-    try:
-        _read(pattern)
-    except PatternUndecided:
-        return True
-    except ValueError:
-        return False
-    return True
+def pattern_fault(pattern: str) -> tuple[PatternFault, str] | None:
+    """Return the fault of a pattern with its reason; None if a linear engine decides it.
 
-
-def undecided_reason(pattern: str) -> str | None:
-    """Return why no text can be matched against a pattern; None if texts can."""
+    One that is `slow` looks around: a match may need more than one pass over the text.
+    """
     try:
+        is_regular = _read(pattern).is_regular
         matches_pattern(pattern, "")
     except PatternUndecided as undecided:
-        return undecided.reason
-    return None
-
-
-def looks_around(pattern: str) -> bool:
-    """Return True if a match may need more than one pass over the text."""
-    return not _read(pattern).is_regular
+        return "undecided", undecided.reason
+    except ValueError as error:
+        return "malformed", str(error)
+    return None if is_regular else ("slow", "it may take far longer than one pass over the text")
 
 
 @dataclass(frozen=True)

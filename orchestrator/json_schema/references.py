@@ -99,17 +99,14 @@ def with_definitions(schema: JsonObject, root: JsonObject) -> JsonObject:
     return {**schema, "$defs": root["$defs"]}
 
 
-def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
+def resolve(schema: JsonObject, root: JsonObject, merged: set[str] | None = None) -> JsonObject:
     """Merge a compiled schema's reference and allOf into one object.
 
     A single alternative apart from null is merged too. Keywords next to a `$ref` or an allOf take
-    precedence over the merged ones. Nested schemas stay unchanged.
+    precedence over the merged ones. Nested schemas stay unchanged. A reference is merged only once,
+    which ends circles; `merged` holds those of the schemas around.
     """
-    return _resolve(schema, root, set())
-
-
-def _resolve(schema: JsonObject, root: JsonObject, merged: set[str]) -> JsonObject:
-    """Resolve as `resolve` does; a reference is merged only once, which ends circles."""
+    merged = set() if merged is None else merged
     while True:
         if (reference := reference_of(schema)) is not None:
             found = definition_of(reference, root) if reference not in merged else {}
@@ -118,7 +115,7 @@ def _resolve(schema: JsonObject, root: JsonObject, merged: set[str]) -> JsonObje
         elif isinstance(members := schema.get("allOf"), list):
             schema = _without(schema, "allOf")
             for member in members:
-                found = _resolve(member, root, merged) if isinstance(member, dict) else {}
+                found = resolve(member, root, merged) if isinstance(member, dict) else {}
                 for keyword, held in found.items():
                     # Properties and required names are joined; else the schema wins.
                     present = schema.get(keyword)

@@ -30,7 +30,7 @@ from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import openapi_version
-from orchestrator.json_schema.patterns import is_pattern, looks_around, undecided_reason
+from orchestrator.json_schema.patterns import pattern_fault
 from orchestrator.json_schema.references import format_pointer, parse_reference, reference_of
 from orchestrator.json_schema.walker import (
     IN_PLACE,
@@ -421,12 +421,12 @@ def _pattern_problems(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
     for text, place in places:
         if not isinstance(text, str):
             continue
+        fault, reason = pattern_fault(text) or ("", "")
         shown = f"the pattern {text[:80]!r}"
-        if not is_pattern(text):
+        if fault == "malformed":
             yield PATTERN, Problem(place.pointer, f"{shown} is no regular expression")
-        elif (reason := undecided_reason(text)) is not None:
+        elif fault == "undecided":
             shown = f"{shown} decides on nothing in bounded time: {reason}"
             yield UNDECIDED, Problem(place.pointer, shown)
-        elif looks_around(text):
-            shown = f"{shown} looks around: it may take far longer than one pass over the text"
-            yield DETOUR, Problem(place.pointer, shown)
+        elif fault:
+            yield DETOUR, Problem(place.pointer, f"{shown} looks around: {reason}")
