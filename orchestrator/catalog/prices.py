@@ -165,8 +165,8 @@ def price_doubts(
         if PRICE in item:
             stated.append([money for money in [stated_price(item)] if money is not None])
         else:
-            named = [(n, str(v)) for n, v in item.items() if str(v) in values]
-            own = frozenset(o for o in named if name_words(o[0])[-1] in lexicon.IDENTIFIER)
+            names = [n for n in item if name_words(n)[-1] in lexicon.IDENTIFIER]
+            own = frozenset((n, str(item[n])) for n in names if str(item[n]) in values)
             doubts += _multipliers("", item, "", own)
             stated.append([*amounts_in(item)])
     amounts = dict.fromkeys(money for found in stated for money in found)
@@ -208,8 +208,9 @@ def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterat
         yield f"{path}: JSON in a text"
     elif (path, str(value)) not in ids:
         # In any spelling, with or without a unit: "2x" counts, and so does an unclear amount.
-        written = written_number(value.strip(" *xX\u00d7")) if isinstance(value, str) else None
-        number = written[0] if written is not None else as_decimal(value)
+        number = None if isinstance(value, str) else as_decimal(value)
+        if isinstance(value, str) and (written := written_number(value.strip(" *xX\u00d7"))):
+            number = written[0]
         if str(value).endswith(UNCLEAR) or (number is not None and not 0 <= number <= 1):
             yield f"{path}: {value}"
 

@@ -282,7 +282,7 @@ def _all_of_parts(
     A definition that is referenced twice appears once.
     """
     parts: list[JsonObject] = []
-    seen: set[str | None] = set()
+    seen: set[str] = set()
     waiting = [schema]
     while waiting:
         part = opened(waiting.pop())
@@ -293,10 +293,9 @@ def _all_of_parts(
         # The schema's own keywords come after those of its members.
         waiting.append({keyword: value for keyword, value in part.items() if keyword != "allOf"})
         for member in reversed(members):
-            if not isinstance(member, dict):
-                continue
-            if (reference := reference_of(member)) is None or reference not in seen:
-                seen.add(reference)
+            reference = reference_of(member)
+            if isinstance(member, dict) and reference not in seen:
+                seen |= {reference} if reference is not None else set()
                 waiting.append(member)
     return parts
 
