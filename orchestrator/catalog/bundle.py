@@ -158,7 +158,7 @@ class _Bundler:
             self._located[written_in.parent, address] = target
         if isinstance(target, str):
             self.files[address] = target
-            return _inside(address, fragment)
+            return "#" + quote(format_pointer((FILES_KEY, address))) + fragment
         if fragment and not fragment.startswith("/"):
             # The pointer to the schema with this `$anchor`, if there is one.
             with suppress(DocumentUnreadable):
@@ -178,11 +178,7 @@ class _Bundler:
         if key not in self.files:
             self.files[key] = None
             self._waiting.append(target)
-        return _inside(key, fragment)
+        return "#" + quote(format_pointer((FILES_KEY, key))) + fragment
 
     def _key(self, file: Path) -> str:
         return file.relative_to(self._main.parent).as_posix()
-
-
-def _inside(key: str, fragment: str) -> str:
-    return "#" + quote(format_pointer((FILES_KEY, key))) + fragment

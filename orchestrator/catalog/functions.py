@@ -39,6 +39,7 @@ DOCUMENT = "functions"
 """The document's name, in errors and tools, for functions that come from no document."""
 _INPUTS: Final = ("parameters", "inputSchema", "input_schema")
 """Keywords of the input schema, in a function and in a tool that an MCP server lists."""
+_EXAMPLES: Final = ("x-orqen-examples", "examples")
 _MOST_NAMED: Final = 10
 """Largest number of functions that a warning names."""
 _TEXTS_KEPT: Final = 1 << 12
@@ -88,7 +89,19 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
     domains = domains_by_name(stated, otherwise=DOCUMENT)
     tools, disbelieved = {}, []
     for index, (name, function) in enumerate(found.items()):
-        schema = _parameters(function, index)
+        # A function without a schema has no inputs.
+        keyword = next((key for key in _INPUTS if function.get(key) is not None), "")
+        parameters, place = function.get(keyword, {}), f"/{index}/{keyword}"
+        if not isinstance(parameters, Mapping):
+            raise DocumentInvalid(DOCUMENT, place, "a JSON Schema is wanted here")
+        if parameters.get("type", "object") != "object":
+            reason = "inputs have names: an object is wanted here"
+            raise DocumentInvalid(DOCUMENT, f"{place}/type", reason)
+        schema: JsonObject = {"type": "object", "properties": {}, **parameters}
+        keyword = next((key for key in _EXAMPLES if function.get(key) is not None), "")
+        examples = function.get(keyword, [])
+        if not isinstance(examples, list) or not all(isinstance(text, str) for text in examples):
+            raise DocumentInvalid(DOCUMENT, f"/{index}/{keyword}", "a list of requests is wanted")
         finding = changes_anything(function, properties_of(schema))
         if finding.disbelieved:
             disbelieved.append(f"{name} ({finding.disbelieved})")
@@ -104,7 +117,7 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
             output_schema=dict(answer) if isinstance(answer, Mapping) else None,
             effect=Effect.WRITE if finding.changes else Effect.READ,
             card_type=DEFAULT_CARD if finding.changes else None,
-            examples=_examples(function, index),
+            examples=tuple(examples),
         )
     if disbelieved:
         shown, others = disbelieved[:_MOST_NAMED], len(disbelieved[_MOST_NAMED:])
@@ -116,31 +129,6 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
             stacklevel=3,
         )
     return tools
-
-
-def _parameters(function: Mapping[str, Any], index: int) -> JsonObject:
-    """Return the input schema; a function without a schema has no inputs."""
-    keyword = next((key for key in _INPUTS if function.get(key) is not None), "")
-    if not keyword:
-        return {"type": "object", "properties": {}}
-    parameters, place = function[keyword], f"/{index}/{keyword}"
-    if not isinstance(parameters, Mapping):
-        raise DocumentInvalid(DOCUMENT, place, "a JSON Schema is wanted here")
-    if parameters.get("type", "object") != "object":
-        reason = "inputs have names: an object is wanted here"
-        raise DocumentInvalid(DOCUMENT, f"{place}/type", reason)
-    return {"type": "object", "properties": {}, **parameters}
-
-
-def _examples(function: Mapping[str, Any], index: int) -> tuple[str, ...]:
-    for keyword in ("x-orqen-examples", "examples"):
-        found = function.get(keyword)
-        if found is None:
-            continue
-        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-            raise DocumentInvalid(DOCUMENT, f"/{index}/{keyword}", "a list of requests is wanted")
-        return tuple(found)
-    return ()
 
 
 def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
@@ -156,7 +144,14 @@ def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str
     """
     spaces = {name: namespace_of(name) for name in functions}
     found = {name: space.lower() for name, (space, _) in spaces.items() if space}
-    nouns = {name: _nouns(local) for name, (space, local) in spaces.items() if not space}
+    nouns: dict[str, list[str]] = {}
+    for name in (name for name, (space, _) in spaces.items() if not space):
+        # Its nouns in the singular, once each; its last word if it has none.
+        words = [word for word in name_words(spaces[name][1]) if word.isalpha()]
+        rest = words[1:] if words and is_verb(words[0]) else words
+        own = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
+        own = [word for word in own if word not in STOP_WORDS] or words[-1:]
+        nouns[name] = list(dict.fromkeys(map(singular, own)))
     uses = Counter(noun for own in nouns.values() for noun in own)
     stated = Counter(
         word for description in functions.values() for word in _said(description) if word in uses
@@ -169,15 +164,6 @@ def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str
 @lru_cache(maxsize=_TEXTS_KEPT)
 def _said(description: str) -> frozenset[str]:
     return frozenset(map(singular, tokens(description)))
-
-
-def _nouns(name: str) -> Sequence[str]:
-    """Return the nouns of a name in the singular, once each; its last word if it has none."""
-    words = [word for word in name_words(name) if word.isalpha()]
-    rest = words[1:] if words and is_verb(words[0]) else words
-    stated = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
-    stated = [word for word in stated if word not in STOP_WORDS] or words[-1:]
-    return list(dict.fromkeys(map(singular, stated)))
 
 
 _NOUN_LIKE, _WARY, _WEAK, _COMPUTING = (
@@ -248,9 +234,10 @@ def read_name(name: str, *, holds: bool = False, hinted: bool = False) -> Readin
         hinted: True if a hint states that it only reads: get_schedule ends with the thing it reads.
     """
     words = name_words(namespace_of(name)[1])
-    if not any(map(_is_verb, words)):
+    verbs = [word for word in words if is_verb(word) or word in COMPUTING_VERBS]
+    if not verbs:
         words = name_words(name)
-    verbs = [word for word in words if _is_verb(word)]
+        verbs = [word for word in words if is_verb(word) or word in COMPUTING_VERBS]
     if not verbs:
         return Reading()
     if not _JOINING.isdisjoint(words) and any(map(_may_order, verbs)):
@@ -265,9 +252,10 @@ def read_name(name: str, *, holds: bool = False, hinted: bool = False) -> Readin
         only_reads = action_of(first, following) in _READING and first not in WARY_VERBS
         only_reads = only_reads and following not in _PARTICLES
     if only_reads and not is_noun:
-        orders_last = not hinted and words[-1] != first and _surely_orders(words[-1])
+        is_other = not hinted and words[-1] != first
+        orders_last = is_other and _may_order(words[-1], surely=True)
         return Reading(reads=not orders_last, changes=orders_last)
-    return Reading(changes=any(map(_surely_orders, verbs)))
+    return Reading(changes=any(_may_order(verb, surely=True) for verb in verbs))
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
@@ -339,14 +327,8 @@ def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD_OR_BREAK.findall(text)]
 
 
-def _is_verb(word: str) -> bool:
-    return is_verb(word) or word in COMPUTING_VERBS
-
-
-def _may_order(word: str) -> bool:
+def _may_order(word: str, *, surely: bool = False) -> bool:
     """Return True if a word, used as a verb, changes something or may do so."""
-    return action_of(word) in SIDE_EFFECT_ACTIONS or word in WARY_VERBS
-
-
-def _surely_orders(word: str) -> bool:
-    return action_of(word) in SIDE_EFFECT_ACTIONS and word not in NOUN_LIKE_VERBS
+    if action_of(word) in SIDE_EFFECT_ACTIONS:
+        return not surely or word not in NOUN_LIKE_VERBS
+    return not surely and word in WARY_VERBS

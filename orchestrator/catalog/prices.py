@@ -125,10 +125,10 @@ def expected_price(
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
     plain = plain_arguments(tool, arguments)
-    if (holder := _holder_of_rate(plain)) is not None:
-        return _by_piece(tool, arguments, holder)
+    if rated := [held for held in declaring(plain) if _piece_input(held) is not None]:
+        return _by_piece(tool, arguments, rated[0])
     is_declared = quoted is not None and PRICE in quoted
-    if not is_declared and (_multipliers_of(tool, plain, ids) or len([*amounts_in(plain)]) > 1):
+    if not is_declared and (any(_multipliers(tool, plain, ids)) or len([*amounts_in(plain)]) > 1):
         return None
     lists = [value for value in plain.values() if isinstance(value, list) and len(value) > 1]
     are_several = any(True for _ in amounts_in([*lists], currency_of(plain)))
@@ -159,7 +159,7 @@ def price_doubts(
     plain = plain_arguments(tool, arguments)
     pieces = (name for item in quoted if (name := _piece_input(item)) is not None)
     counted = ids | {(name, str(plain.get(name))) for name in pieces}  # `per` names the multiplier
-    doubts, stated = [*_multipliers_of(tool, plain, counted)], [[*amounts_in(plain)]]
+    doubts, stated = [*_multipliers(tool, plain, counted)], [[*amounts_in(plain)]]
     values = {value for _, value in ids}
     for item in quoted:
         if PRICE in item:
@@ -167,7 +167,7 @@ def price_doubts(
         else:
             names = [n for n in item if name_words(n)[-1] in lexicon.IDENTIFIER]
             own = frozenset((n, str(item[n])) for n in names if str(item[n]) in values)
-            doubts += _multipliers("", item, "", own)
+            doubts += _multipliers(None, item, own)
             stated.append([*amounts_in(item)])
     amounts = dict.fromkeys(money for found in stated for money in found)
     are_several = len(amounts) > 1 or any(len(found) > 1 for found in stated)
@@ -178,17 +178,15 @@ def price_doubts(
     return shown if rest <= 0 else (*shown[:_MOST_DOUBTS], f"{rest} more numbers and lists")
 
 
-def _multipliers_of(tool: Tool, plain: JsonObject, ids: Ids) -> tuple[str, ...]:
-    """Return numbers above 1 and longer lists, which may multiply a price or add to it.
+def _multipliers(
+    tool: Tool | None, value: JsonValue, ids: Ids, path: str = "", currency: str = ""
+) -> Iterator[str]:
+    """Yield numbers above 1 and longer lists, which may multiply a price or add to it.
 
     No name makes a number harmless: `tip` adds, `nights` multiplies, and no list of names is
-    complete. Amounts with a currency next to them are not multipliers.
+    complete. Amounts with a currency next to them are not multipliers, nor are the references that
+    a tool's own calls carry.
     """
-    sent: JsonObject = {n: v for n, v in plain.items() if n not in tool.reference_inputs}
-    return tuple(_multipliers("", sent, "", ids))
-
-
-def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterator[str]:
     if isinstance(value, dict):
         currency = currency_of(value, currency)
         counts = [inner for inner in value.values() if as_decimal(inner) == 1]
@@ -197,13 +195,15 @@ def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterat
         for name, inner in value.items():
             is_amount = bool(currency) and names_amount(name)  # an amount, which amounts_in yields
             is_plain = is_amount and as_decimal(inner) is not None
-            if name != PRICE and not is_plain:
-                yield from _multipliers(f"{path}.{name}" if path else name, inner, currency, ids)
+            is_reference = not path and tool is not None and name in tool.reference_inputs
+            if name != PRICE and not is_plain and not is_reference:
+                inside = f"{path}.{name}" if path else name
+                yield from _multipliers(None, inner, ids, inside, currency)
     elif isinstance(value, list):
         if len(value) > 1:
             yield f"{path}: {len(value)} of them"
         for inner in value[:1]:
-            yield from _multipliers(path, inner, currency, ids)
+            yield from _multipliers(None, inner, ids, path, currency)
     elif isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         yield f"{path}: JSON in a text"
     elif (path, str(value)) not in ids:
@@ -226,8 +226,8 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
     plain = _plain_charge(tool, arguments, body)
-    if (holder := _holder_of_rate(plain)) is not None:
-        return _by_piece(tool, arguments, holder)
+    if rated := [held for held in declaring(plain) if _piece_input(held) is not None]:
+        return _by_piece(tool, arguments, rated[0])
     return stated_price(plain) if any(declaring(plain)) else charged_in(plain)
 
 
@@ -300,10 +300,6 @@ def _piece_input(holder: JsonObject) -> str | None:
     declared = holder.get(PRICE)
     per = declared.get("per") if isinstance(declared, dict) else None
     return per if isinstance(per, str) else None
-
-
-def _holder_of_rate(body: JsonValue) -> JsonObject | None:
-    return next((holder for holder in declaring(body) if _piece_input(holder) is not None), None)
 
 
 def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:

@@ -41,7 +41,6 @@ from orchestrator.catalog.money import (
 from orchestrator.catalog.prices import place_of
 from orchestrator.catalog.tool import Effect
 from orchestrator.core import budget
-from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY
@@ -165,20 +164,19 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC034")
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    offered = list(security_alternatives(subject.operation))
-    if all(faults for _, faults in offered):
-        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
+    yield from _credential_problems(subject, of_all=True)
 
 
 @rule("ORC066")
 def alternatives_can_be_sent(subject: Subject) -> Iterator[Problem]:
-    offered = list(security_alternatives(subject.operation))
-    if not all(faults for _, faults in offered):
-        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
+    yield from _credential_problems(subject, of_all=False)
 
 
-def _passed_over(subject: Subject, fault: DocumentInvalid) -> Problem:
-    return Problem(fault.pointer, f"{subject.name}: {fault.reason}", fault.remedy)
+def _credential_problems(subject: Subject, *, of_all: bool) -> Iterator[Problem]:
+    """Yield the faults of security requirements, if all have faults, or if some have none."""
+    offered = [faults for _, faults in security_alternatives(subject.operation)]
+    for fault in (fault for faults in offered for fault in faults if all(offered) is of_all):
+        yield Problem(fault.pointer, f"{subject.name}: {fault.reason}", fault.remedy)
 
 
 @rule("ORC067")
@@ -241,7 +239,8 @@ def price_is_readable(subject: Subject) -> Iterator[Problem]:
     declared = tool.price
     if declared is not None and (declared.expected is not None or declared.charged is not None):
         return
-    if _states_price(tool.input_schema) or _states_price(tool.output_schema):
+    own = [body for s in (tool.input_schema, tool.output_schema) for body in _samples(s)]
+    if any(stated_price(body) is not None for body in own):
         return
     ids = {name for name in tool.properties if name.endswith("_id")}
     for peer in subject.peers.values():
@@ -277,10 +276,6 @@ def declared_price_is_there(subject: Subject) -> Iterator[Problem]:
                 subject.pointer_to(PRICE),
                 f"{PRICE} on {subject.name} reads {written}, where nothing is",
             )
-
-
-def _states_price(schema: JsonObject | None) -> bool:
-    return any(stated_price(body) is not None for body in _samples(schema))
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:

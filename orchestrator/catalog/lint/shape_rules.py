@@ -349,10 +349,6 @@ def _declared(subject: Subject) -> JsonObject | None:
     return found.value if found is not None and isinstance(found.value, dict) else None
 
 
-def _may_change(subject: Subject) -> bool:
-    return subject.tool is not None and subject.tool.is_side_effect
-
-
 @rule("ORC080")
 def declared_effect(subject: Subject) -> Iterator[Problem]:
     """Require a server, or an overlay, to declare the effect of a tool."""
@@ -372,7 +368,8 @@ def believed_hint(subject: Subject) -> Iterator[Problem]:
     """Report a hint of reading that the tool's own words contradict."""
     tool = _declared(subject)
     hints = tool.get("annotations") if tool is not None else None
-    if isinstance(hints, dict) and hints.get("readOnlyHint") is True and _may_change(subject):
+    changes = subject.tool is not None and subject.tool.is_side_effect
+    if isinstance(hints, dict) and hints.get("readOnlyHint") is True and changes:
         yield Problem(
             subject.pointer,
             f"the server says that {subject.name} only reads, and its words speak of a change: a "
@@ -410,7 +407,7 @@ def describing_text(subject: Subject) -> Iterator[Problem]:
 @rule("ORC085")
 def refusal_declared(subject: Subject) -> Iterator[Problem]:
     """Report a tool after whose errors nobody knows if anything was done."""
-    if _declared(subject) is None or not (_may_change(subject) and subject.tool):
+    if _declared(subject) is None or subject.tool is None or not subject.tool.is_side_effect:
         return
     if subject.operation.node.at("responses", REFUSAL) is None:
         yield Problem(
