@@ -7,7 +7,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from orchestrator.catalog.call_templates import is_version
-from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
+from orchestrator.catalog.compensation_contract import (
+    GONE_WHEN,
+    is_lost_with_its_answer,
+    is_own_reference,
+)
 from orchestrator.catalog.suggest.survey import (
     Cancellable,
     PathShape,
@@ -17,7 +21,7 @@ from orchestrator.catalog.suggest.survey import (
     cancelled_states,
     matches,
 )
-from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer, resolve
 from orchestrator.json_schema.walker import properties_of, types_of
@@ -302,6 +306,16 @@ class Pair:
     doubts: tuple[str, ...] = ()
     """Reasons why the pair is only likely; empty for a sure pair."""
     notes: tuple[str, ...] = ()
+    probe: JsonObject | None = None
+    """Declaration of a read that finds the resource by the caller's own reference."""
+
+    @property
+    def is_blind(self) -> bool:
+        """True if nothing can cancel the call after its answer is lost."""
+        maker, cancel = self.maker.tool, self.cancel.tool
+        assert maker is not None and cancel is not None
+        call = Compensation(cancel=ToolCallTemplate(tool=cancel.name, arguments=self.args))
+        return self.probe is None and is_lost_with_its_answer(maker, call, cancel)
 
 
 def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:

@@ -4,13 +4,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from pydantic import Field, JsonValue
 
 from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.card_types import CARD_TYPES, OURS
-from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
 from orchestrator.catalog.contract import READ_ONLY
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.functions import read_description, read_name
@@ -24,7 +24,7 @@ from orchestrator.catalog.operations import TOOL_MARK, operations
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay, target_of
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
 from orchestrator.catalog.suggest.survey import Surveyed, asked_for, survey
-from orchestrator.catalog.tool import Compensation, Effect, ToolCallTemplate
+from orchestrator.catalog.tool import Effect, ToolCallTemplate
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
@@ -259,25 +259,21 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
             f"no operation of {file} that is not marked yet has a path that begins with, or a tag "
             f"that is, {' or '.join(only)}"
         )
-    pairs = list(find_pairs(chosen))
-    sure = {
-        end.name: pair for pair in pairs if not pair.doubts for end in (pair.maker, pair.cancel)
-    }
-    likely = {pair.maker.name: pair for pair in pairs if pair.doubts}
-    actions = [_action(one, sure, likely, chosen) for one in chosen if one.tool is not None]
-    proposed: list[ProposedPair] = []
-    for pair in (pair for pair in pairs if not pair.doubts):
-        probe = find_probe(pair, chosen)
-        named = str(probe["operationId"]) if probe is not None else None
-        proposed.append(
-            ProposedPair(
-                tool=pair.maker.name,
-                cancel=pair.cancel.name,
-                args=pair.args,
-                probe=named,
-                is_blind=_is_blind(pair, probe),
-            )
+    pairs = [replace(pair, probe=find_probe(pair, chosen)) for pair in find_pairs(chosen)]
+    sure = [pair for pair in pairs if not pair.doubts]
+    known = {pair.maker.name: pair for pair in pairs}
+    known |= {end.name: pair for pair in sure for end in (pair.maker, pair.cancel)}
+    actions = [_action(one, known.get(one.name)) for one in chosen if one.tool is not None]
+    proposed = [
+        ProposedPair(
+            tool=pair.maker.name,
+            cancel=pair.cancel.name,
+            args=pair.args,
+            probe=str(pair.probe["operationId"]) if pair.probe is not None else None,
+            is_blind=pair.is_blind,
         )
+        for pair in sure
+    ]
     causes: dict[str, list[str]] = {}
     for one in chosen:
         if one.tool is None:
@@ -299,21 +295,19 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
     )
 
 
-def _action(
-    one: Surveyed, sure: dict[str, Pair], likely: dict[str, Pair], listed: Sequence[Surveyed]
-) -> ProposedAction:
+def _action(one: Surveyed, pair: Pair | None) -> ProposedAction:
     mark: JsonObject = {**one.texts, TOOL_MARK: True}
     checks = [*one.checks]
     is_question = False
-    if (pair := sure.get(one.name)) is not None:
+    is_sure = pair is not None and not pair.doubts
+    if pair is not None and is_sure:
         if pair.maker is one:
-            probe = find_probe(pair, listed)
             mark |= {_CONFIRM: True, "x-orchet-cancels": pair.cancel.name}
             mark["x-orchet-compensation-args"] = pair.args
-            mark |= {"x-orchet-compensation-probe": probe} if probe is not None else {}
+            mark |= {} if pair.probe is None else {"x-orchet-compensation-probe": pair.probe}
             checks += pair.notes
             template = ToolCallTemplate(tool=one.name, arguments=pair.args)
-            if _is_blind(pair, probe):
+            if pair.is_blind:
                 checks.append(_BLIND)
             elif all(expression.message == "request" for expression in expressions_of(template)):
                 # Others may share the sent values that alone identify the resource.
@@ -332,9 +326,9 @@ def _action(
     else:
         is_question = True
         mark |= {_CONFIRM: True, "x-orchet-irreversible": True}
-        checks += _why_asked(one, likely.get(one.name))
+        checks += _why_asked(one, pair)
     if not is_read(one) and not surely_reads(one):
-        is_effect = pair is None or pair.maker is one
+        is_effect = pair is None or not is_sure or pair.maker is one
         checks += _likely_contract(one, is_effect=is_effect)
     if _leaves_its_body_out(one):
         mark |= {"requestBody": {"required": True}}
@@ -405,16 +399,6 @@ def _leaves_its_body_out(one: Surveyed) -> bool:
     whole = [b for b in one.tool.bindings if b.location == "body" and not b.field]
     schemas = [one.tool.properties[b.name] for b in whole]
     return bool(bound) or any(needs_something(s, one.tool.input_schema) for s in schemas)
-
-
-def _is_blind(pair: Pair, probe: JsonObject | None) -> bool:
-    """Return True if nothing can cancel the call after its answer is lost."""
-    assert pair.maker.tool is not None and pair.cancel.tool is not None
-    cancel = ToolCallTemplate(tool=pair.cancel.name, arguments=pair.args)
-    compensation = Compensation(cancel=cancel)
-    return probe is None and is_lost_with_its_answer(
-        pair.maker.tool, compensation, pair.cancel.tool
-    )
 
 
 def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
