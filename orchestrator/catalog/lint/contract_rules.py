@@ -123,11 +123,9 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
         return
     standard = {DEFAULT_CARD, *CARD_TYPES} - OURS
     if declared.value not in standard | declared_types(subject.operation.root).keys():
-        yield Problem(
-            declared.pointer,
-            f"the card type {declared.value!r} of {subject.name} is not known",
-            f"use one of {', '.join(sorted(standard))}, or list it under {CARD_TYPES_KEY}",
-        )
+        text = f"the card type {declared.value!r} of {subject.name} is not known"
+        fix = f"use one of {', '.join(sorted(standard))}, or list it under {CARD_TYPES_KEY}"
+        yield Problem(declared.pointer, text, fix)
 
 
 @rule("ORC053")
@@ -156,10 +154,8 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
     for place in listed.elements():
         name = input_name(place.text(), subject.tool.bindings)
         if name not in subject.tool.properties:
-            yield Problem(
-                place.pointer,
-                f"{subject.name} has no input {place.text()!r} to hold a personal value",
-            )
+            text = f"{subject.name} has no input {place.text()!r} to hold a personal value"
+            yield Problem(place.pointer, text)
 
 
 @rule("ORC034")

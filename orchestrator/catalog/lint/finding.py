@@ -159,30 +159,20 @@ class Ignores:
     def problems(self) -> Iterator[Problem]:
         """Yield ORC065 for suppressions that are malformed, refused, unused or without a reason."""
         for pointer in self._malformed:
-            yield Problem(
-                pointer,
-                f"{KEY} holds something that is no code of a finding with a reason",
-                'write a list such as [{code: ORC024, reason: "why it stays as it is"}]',
-            )
+            text = f"{KEY} holds something that is no code of a finding with a reason"
+            fix = 'write a list such as [{code: ORC024, reason: "why it stays as it is"}]'
+            yield Problem(pointer, text, fix)
         for ignore in (ignore for listed in self._by_place.values() for ignore in listed):
             if ignore in self._refused:
-                yield Problem(
-                    ignore.pointer,
-                    f"{ignore.code} stays: with it a rollback would not do what is said of it",
-                    "fix the finding, and remove this",
-                )
+                text = f"{ignore.code} stays: with it a rollback would not do what is said of it"
+                yield Problem(ignore.pointer, text, "fix the finding, and remove this")
             elif ignore not in self._used:
-                yield Problem(
-                    ignore.pointer,
-                    f"there is no {ignore.code} here that could be suppressed",
-                    "remove it, or move it to the place of the finding or around it",
-                )
+                text = f"there is no {ignore.code} here that could be suppressed"
+                fix = "remove it, or move it to the place of the finding or around it"
+                yield Problem(ignore.pointer, text, fix)
             elif not ignore.reason:
-                yield Problem(
-                    ignore.pointer,
-                    f"{ignore.code} is suppressed, and nothing says why",
-                    "add a reason: those who come later cannot ask",
-                )
+                text = f"{ignore.code} is suppressed, and nothing says why"
+                yield Problem(ignore.pointer, text, "add a reason: those who come later cannot ask")
 
 
 def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:

@@ -72,11 +72,8 @@ def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
     ends = [subject.declared(keyword) for keyword in ("x-orchet-cancels", "x-orchet-cancel-for")]
     present = [end for end in ends if end is not None and end.value is not False]
     if len(present) == 2:
-        yield Problem(
-            present[0].pointer,
-            f"{subject.name} is a cancel tool, so its own x-orchet-cancels is never used",
-            "take out one of the two",
-        )
+        text = f"{subject.name} is a cancel tool, so its own x-orchet-cancels is never used"
+        yield Problem(present[0].pointer, text, "take out one of the two")
 
 
 @rule("ORC054")
@@ -85,10 +82,8 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
     if tool is None or tool.effect is not Effect.WRITE or not tool.irreversible:
         return
     if not tool.needs_confirmation:
-        yield Problem(
-            subject.pointer_to("x-orchet-requires-confirmation"),
-            f"nothing cancels {subject.name}, and nobody is asked before it is called",
-        )
+        text = f"nothing cancels {subject.name}, and nobody is asked before it is called"
+        yield Problem(subject.pointer_to("x-orchet-requires-confirmation"), text)
 
 
 @rule("ORC041")
@@ -99,10 +94,8 @@ def cancel_exists(subject: Subject) -> Iterator[Problem]:
     cancel_for = subject.declared("x-orchet-cancel-for")
     for named in (*_named(subject, "x-orchet-cancels"), cancel_for, probe):
         if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
-            yield Problem(
-                named.pointer,
-                f"{subject.name} names {named.value!r}, which is no tool of this document",
-            )
+            text = f"{subject.name} names {named.value!r}, which is no tool of this document"
+            yield Problem(named.pointer, text)
 
 
 def _named(subject: Subject, keyword: str) -> list[DocumentNode]:
@@ -130,11 +123,8 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
             continue
         answers = [one.value for one in _named(peer, theirs)]
         if subject.operation.operation_id not in answers:
-            yield Problem(
-                named.pointer,
-                f"{subject.name} names {peer.name}, which does not name it back",
-                f"set {theirs}: {subject.name} on {peer.name}",
-            )
+            text = f"{subject.name} names {peer.name}, which does not name it back"
+            yield Problem(named.pointer, text, f"set {theirs}: {subject.name} on {peer.name}")
 
 
 @rule("ORC043")
@@ -143,10 +133,8 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
         return
     named = subject.declared("x-orchet-requires-confirmation")
     if named is None or named.value is not False:
-        yield Problem(
-            subject.pointer_to("x-orchet-requires-confirmation"),
-            f"{subject.name} cancels another tool and does not say that rollback asks nobody",
-        )
+        text = f"{subject.name} cancels another tool and does not say that rollback asks nobody"
+        yield Problem(subject.pointer_to("x-orchet-requires-confirmation"), text)
 
 
 @rule("ORC044")
@@ -154,19 +142,15 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
     for called, template, pointer in _calls(subject):
         missing = [name for name in called.required_inputs if name not in template.arguments]
         for name in missing:
-            yield Problem(
-                pointer,
-                f"nothing that {subject.name} sends or gets fills {name!r} of {called.name}",
-                f"add {name} to the args, with an expression such as $response.body#/{name}",
-            )
+            text = f"nothing that {subject.name} sends or gets fills {name!r} of {called.name}"
+            fix = f"add {name} to the args, with an expression such as $response.body#/{name}"
+            yield Problem(pointer, text, fix)
         for keyword in () if missing else ("anyOf", "oneOf"):
             needed = [required_of(inner) for inner in subschemas(called.input_schema, (keyword,))]
             if needed and not any(template.arguments.keys() >= {*names} for names in needed):
-                yield Problem(
-                    pointer,
-                    f"what is filled of {called.name} satisfies none of its alternatives",
-                    "fill the inputs that one of its anyOf or oneOf branches requires",
-                )
+                text = f"what is filled of {called.name} satisfies none of its alternatives"
+                fix = "fill the inputs that one of its anyOf or oneOf branches requires"
+                yield Problem(pointer, text, fix)
 
 
 @rule("ORC045")
@@ -174,19 +158,15 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
-                yield Problem(
-                    pointer,
-                    f"{called.name} has no input {name!r}",
-                    f"use one of {', '.join(called.properties) or 'no args at all'}",
-                )
+                text = f"{called.name} has no input {name!r}"
+                fix = f"use one of {', '.join(called.properties) or 'no args at all'}"
+                yield Problem(pointer, text, fix)
                 continue
             is_constant = not parse_filling(value).expressions
             if is_constant and not allows(called.properties[name], called.input_schema, value):
-                yield Problem(
-                    pointer,
-                    f"the constant {value!r} is no value that {name!r} of {called.name} takes",
-                    "write a value that its schema allows, or an expression that begins with $",
-                )
+                text = f"the constant {value!r} is no value that {name!r} of {called.name} takes"
+                fix = "write a value that its schema allows, or an expression that begins with $"
+                yield Problem(pointer, text, fix)
 
 
 @rule("ORC046")
@@ -197,10 +177,8 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
         for name, value in template.arguments.items():
             for expression in parse_filling(value).expressions:
                 if not _can_find(expression, subject.tool):
-                    yield Problem(
-                        pointer,
-                        f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets",
-                    )
+                    text = f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets"
+                    yield Problem(pointer, text)
 
 
 @rule("ORC074")
@@ -279,10 +257,8 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
     peer = subject.probe
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
-        yield Problem(
-            subject.pointer_to(PROBE),
-            f"the probe of {subject.name} is {peer.name}, which changes something",
-        )
+        text = f"the probe of {subject.name} is {peer.name}, which changes something"
+        yield Problem(subject.pointer_to(PROBE), text)
 
 
 @rule("ORC050")
@@ -293,10 +269,8 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     if any(reference_is_own.check(subject)) or any(survives_ambiguity.check(subject)):
         # ORC052 and ORC047 report worse consequences of the missing key.
         return
-    yield Problem(
-        subject.pointer,
-        f"{subject.name} takes no idempotency key, so it is never sent a second time",
-    )
+    text = f"{subject.name} takes no idempotency key, so it is never sent a second time"
+    yield Problem(subject.pointer, text)
 
 
 @rule("ORC051")

@@ -41,11 +41,9 @@ _TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
 @rule("ORC002")
 def compiles(subject: Subject) -> Iterator[Problem]:
     if subject.fault is not None:
-        yield Problem(
-            subject.fault.pointer,
-            subject.fault.reason,
-            subject.fault.remedy or "correct this place; the tool is skipped until then",
-        )
+        text = subject.fault.reason
+        fix = subject.fault.remedy or "correct this place; the tool is skipped until then"
+        yield Problem(subject.fault.pointer, text, fix)
 
 
 @rule("ORC020")
@@ -74,10 +72,8 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
 def described_inputs(subject: Subject) -> Iterator[Problem]:
     for found in subject.inputs:
         if not found.schema.get("description") and "$ref" not in found.schema:
-            yield Problem(
-                found.pointer or subject.pointer_to("requestBody"),
-                f"the input {found.binding.name!r} of {subject.name} is not described",
-            )
+            text = f"the input {found.binding.name!r} of {subject.name} is not described"
+            yield Problem(found.pointer or subject.pointer_to("requestBody"), text)
 
 
 @rule("ORC023")
@@ -86,10 +82,8 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
     if tool is not None and "dependentRequired" in tool.input_schema:
         body = subject.operation.node.at("requestBody")
         if body is not None and body.at("required") is None:
-            yield Problem(
-                body.pointer,
-                f"{subject.name} has required properties in a body that may be left out",
-            )
+            text = f"{subject.name} has required properties in a body that may be left out"
+            yield Problem(body.pointer, text)
 
 
 @rule("ORC024")
@@ -253,11 +247,9 @@ def get_only_reads(subject: Subject) -> Iterator[Problem]:
         return
     why = doubt_of_get(subject.operation, subject.tool)
     if why and subject.tool.effect is Effect.READ:
-        yield Problem(
-            subject.pointer,
-            f"{subject.name} is a GET that may change something: {why}",
-            f"set {READ_ONLY}: false with a confirmation, or {READ_ONLY}: true if it only reads",
-        )
+        text = f"{subject.name} is a GET that may change something: {why}"
+        fix = f"set {READ_ONLY}: false with a confirmation, or {READ_ONLY}: true if it only reads"
+        yield Problem(subject.pointer, text, fix)
 
 
 def doubt_of_get(operation: Operation, tool: Tool) -> str:
@@ -382,10 +374,8 @@ def visible_text(subject: Subject) -> Iterator[Problem]:
     """Report hidden characters in what a server says about a tool."""
     tool = _declared(subject)
     if tool is not None and tool.get("hidden") is True:
-        yield Problem(
-            subject.pointer_to("description"),
-            f"the texts of {subject.name} have hidden characters; they are shown escaped",
-        )
+        text = f"the texts of {subject.name} have hidden characters; they are shown escaped"
+        yield Problem(subject.pointer_to("description"), text)
 
 
 @rule("ORC083")
