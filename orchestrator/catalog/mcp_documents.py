@@ -118,10 +118,9 @@ def check_is_called(operation: Operation) -> None:
     """
     tool = operation.node.at(TOOL)
     if tool is not None and _object(tool.value).get("as_task") is True:
-        raise tool.invalid(
-            "its server runs it as a task alone, and this client only calls tools",
-            "ask for the tool as a call, or leave it out of the `tools` of its server",
-        )
+        reason = "its server runs it as a task alone, and this client only calls tools"
+        fix = "ask for the tool as a call, or leave it out of the `tools` of its server"
+        raise tool.invalid(reason, fix)
 
 
 def declaration_digest(tool: Mapping[str, Any]) -> str:

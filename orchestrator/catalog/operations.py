@@ -115,10 +115,9 @@ def operations(root: DocumentNode, on_fault: OnFault | None = None) -> Iterator[
                 node = found.overlaid()
                 node.mapping()
                 if method.lower() not in METHODS and node.is_true(TOOL_MARK):
-                    raise node.invalid(
-                        f"the method {method} is called by nobody here",
-                        f"leave it unmarked; those that are called: {', '.join(METHODS).upper()}",
-                    )
+                    reason = f"the method {method} is called by nobody here"
+                    fix = f"leave it unmarked; those that are called: {', '.join(METHODS).upper()}"
+                    raise node.invalid(reason, fix)
             except DocumentInvalid as fault:
                 if on_fault is not None:
                     on_fault(f"{method} {path}", fault)

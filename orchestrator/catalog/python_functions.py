@@ -185,10 +185,8 @@ def function_document(functions: Mapping[str, FunctionTool[Any, Any]]) -> JsonOb
             )
     for one in functions.values():
         if not (one.cancel or one.read_only or one.irreversible or one.name in cancels):
-            raise _fault(
-                one.function,
-                "say how it is cancelled: cancel=..., or irreversible=True, or read_only=True",
-            )
+            reason = "say how it is cancelled: cancel=..., or irreversible=True, or read_only=True"
+            raise _fault(one.function, reason)
     asked: list[tuple[str, Any, TypeAdapter[Any]]] = []
     for name, one in functions.items():
         asked.append((name, "validation", TypeAdapter(one.inputs)))

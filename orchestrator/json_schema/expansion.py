@@ -20,7 +20,6 @@ from orchestrator.json_schema.openapi_dialect import (
     restricted_to,
 )
 from orchestrator.json_schema.references import (
-    dynamic_reference_of,
     format_reference,
     parse_reference,
     reference_of,
@@ -49,6 +48,7 @@ class _Vertex:
     path: _Path
     targets: list[DocumentNode]
     own_size: int
+    """Schema nodes of this one without its references, including itself."""
     own_height: int
     # Tarjan's algorithm: order of discovery, and the earliest vertex that is reachable.
     number: int
@@ -70,19 +70,16 @@ class SchemaGraph:
 
     def must_define(self, schema: DocumentNode, limit: int = _INLINE_LIMIT) -> bool:
         """Return True if the schema is recursive, or too large to repeat at every mention."""
-        vertex = self._examined(schema)
+        vertex = self.examined(schema)
         return vertex.is_recursive or vertex.size > limit or vertex.height > _MAX_HEIGHT
 
     def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
         """Return the size limit for inlining referenced schemas into a whole of these schemas."""
-        total = sum(self._examined(schema).size for schema in schemas)
+        total = sum(self.examined(schema).size for schema in schemas)
         return _INLINE_LIMIT if total <= _INLINE_TOTAL else _SMALLEST
 
-    def own_size(self, schema: DocumentNode) -> int:
-        """Return the number of schemas in this one without its references, including itself."""
-        return self._examined(schema).own_size
-
-    def _examined(self, schema: DocumentNode) -> _Vertex:
+    def examined(self, schema: DocumentNode) -> _Vertex:
+        """Return the sizes of a schema, with and without its references, and what it refers to."""
         if (known := self._vertices.get(schema.path)) is not None:
             return known
         try:
@@ -242,7 +239,7 @@ class SchemaExpansion:
         while nearest:
             further: set[str] = set()
             for name in nearest:
-                size = self.graph.own_size(self._targets[name])
+                size = self.graph.examined(self._targets[name]).own_size
                 if carried and carried + size > _CARRIED:
                     if name not in self._abridgements:
                         written = self._targets[name].mapping().items()
@@ -392,9 +389,10 @@ def _referred_schemas(schema: DocumentNode) -> list[DocumentNode]:
 
     A `$dynamicRef` that means another schema on each way to it is left out: any value is valid.
     """
-    reference, dynamic = reference_of(schema.value), dynamic_reference_of(schema.value)
+    reference = reference_of(schema.value)
+    dynamic = schema.value.get("$dynamicRef") if isinstance(schema.value, dict) else None
     found = [schema.target(reference)] if reference is not None else []
-    meant = schema.dynamic_target(dynamic) if dynamic is not None else None
+    meant = schema.dynamic_target(dynamic) if isinstance(dynamic, str) else None
     return [*found, meant] if meant is not None else found
 
 

@@ -73,12 +73,6 @@ def reference_of(schema: JsonValue) -> str | None:
     return reference if isinstance(reference, str) else None
 
 
-def dynamic_reference_of(schema: JsonValue) -> str | None:
-    """Return the `$dynamicRef` of a schema as written, or None."""
-    reference = schema.get("$dynamicRef") if isinstance(schema, dict) else None
-    return reference if isinstance(reference, str) else None
-
-
 def definition_of(reference: str, root: JsonObject) -> JsonObject:
     """Return the definition that a reference in a compiled schema names, or {}: all is valid.
 
