@@ -72,26 +72,21 @@ def by_text(tool: Tool, arguments: JsonObject) -> JsonObject:
     """
     changed: JsonObject = {}
     for binding in tool.bindings:
+        if binding.location == "body" or binding.style == "json":
+            continue
         value = arguments.get(binding.name)
-        other = _other_form(value) if binding.location != "body" else None
-        if other is not None and binding.style != "json":
+        other: JsonValue = None
+        if isinstance(value, str) and _DIGITS.fullmatch(value):
+            other = int(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
+            other = str(int(value))
+        if other is not None:
             schema = with_definitions(tool.properties.get(binding.name, {}), tool.input_schema)
             validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
             with suppress(PatternUndecided, *SCHEMA_FAULTS):  # the check that follows reports them
                 if not validator.is_valid(value) and validator.is_valid(other):
                     changed[binding.name] = other
     return {**arguments, **changed} if changed else arguments
-
-
-def _other_form(value: JsonValue) -> JsonValue:
-    """Return digits for a whole number and the number for its digits; None for other values."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and _DIGITS.fullmatch(value):
-        return int(value)
-    return None
 
 
 def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -108,18 +103,18 @@ def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[st
     takes = ", ".join(f"pii:{field}" for field in sorted(fields)) or "none"
     for field in sorted(handles_in(arguments) - fields):
         found.append(f"pii:{field} is no personal field of this tool; it takes {takes}")
-    return (*found, *_blank_names(catalog, tool, arguments), *misplaced_files(tool, arguments))
-
-
-def _blank_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> Iterator[str]:
-    """Yield a sentence for each input of a cancel that must name something and is blank."""
     forward = catalog.tools.get(tool.cancel_for or "")
-    if forward is None or forward.compensation is None:
-        return
-    for name, template in forward.compensation.cancel.arguments.items():
-        value = arguments.get(name)
-        if isinstance(value, str) and is_blank(value) and parse_filling(template).expressions:
-            yield f"{name} is blank, and names nothing to cancel"
+    if forward is not None and forward.compensation is not None:
+        for name, template in forward.compensation.cancel.arguments.items():
+            value = arguments.get(name)
+            if isinstance(value, str) and is_blank(value) and parse_filling(template).expressions:
+                found.append(f"{name} is blank, and names nothing to cancel")
+    takes = ", ".join(file_inputs(tool))
+    stated = f"it takes files in {takes}" if takes else "no input of this tool is a file"
+    for place in file_places(tool, arguments):
+        if place.form is None:
+            found.append(f"{place.name} is the handle of a file and takes none; {stated}")
+    return tuple(found)
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
@@ -174,20 +169,20 @@ def _validator_class(fields: frozenset[str], files: bool) -> type[Validator]:
     """
     if not fields and not files:
         return SchemaValidator
-    lenient = {name: _except_handles(keyword, fields, files) for name, keyword in KEYWORDS.items()}
-    extended: type[Validator] = extend(SchemaValidator, lenient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+
+    def lenient(keyword: Keyword) -> Keyword:
+        def checked(
+            validator: Validator, wanted: Any, instance: Any, schema: Any
+        ) -> Iterable[ValidationError] | None:
+            if field_of(instance) in fields or (files and is_file_handle(instance)):
+                return None
+            return keyword(validator, wanted, instance, schema)
+
+        return checked
+
+    keywords = {name: lenient(keyword) for name, keyword in KEYWORDS.items()}
+    extended: type[Validator] = extend(SchemaValidator, keywords)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
-
-
-def _except_handles(keyword: Keyword, fields: frozenset[str], files: bool) -> Keyword:
-    def checked(
-        validator: Validator, wanted: Any, instance: Any, schema: Any
-    ) -> Iterable[ValidationError] | None:
-        if field_of(instance) in fields or (files and is_file_handle(instance)):
-            return None
-        return keyword(validator, wanted, instance, schema)
-
-    return checked
 
 
 FileForm = Literal["bytes", "base64", "base64url"]
@@ -239,11 +234,13 @@ def with_files_written(
 
 def file_inputs(tool: Tool) -> tuple[str, ...]:
     """Return the inputs of a tool that are a file, or a list of files."""
-    return tuple(
-        name
-        for name, schema in tool.properties.items()
-        if any(_form(tool, (name,), one) for one in _with_elements(schema, tool.input_schema))
-    )
+    root, found = tool.input_schema, list[str]()
+    for name, schema in tool.properties.items():
+        own = list(_alternatives(schema, root))
+        own += [one for inner in _inner(own, "items") for one in _alternatives(inner, root)]
+        if any(_form(tool, (name,), one) for one in own):
+            found.append(name)
+    return tuple(found)
 
 
 def is_file(schema: Mapping[str, JsonValue]) -> bool:
@@ -262,15 +259,6 @@ def takes_bytes(schema: JsonObject) -> bool:
     items = schema.get("items")
     of_element = items if isinstance(items, dict) else {}
     return any(_is_binary(one) for one in (schema, of_element))
-
-
-def misplaced_files(tool: Tool, arguments: JsonObject) -> Iterator[str]:
-    """Yield a sentence for each handle of a file in a place that takes no file."""
-    takes = ", ".join(file_inputs(tool))
-    stated = f"it takes files in {takes}" if takes else "no input of this tool is a file"
-    for place in file_places(tool, arguments):
-        if place.form is None:
-            yield f"{place.name} is the handle of a file and takes none; {stated}"
 
 
 def size_problems(place: FilePlace, received: ReceivedFile) -> Iterator[str]:
@@ -314,11 +302,6 @@ def _inner(schemas: list[JsonObject], keyword: str) -> list[JsonObject]:
     return [inner for inner in found if isinstance(inner, dict)]
 
 
-def _with_elements(schema: JsonObject, root: JsonObject) -> list[JsonObject]:
-    own = list(_alternatives(schema, root))
-    return [*own, *(one for inner in _inner(own, "items") for one in _alternatives(inner, root))]
-
-
 def _alternatives(schema: JsonObject, root: JsonObject, level: int = 0) -> Iterator[JsonObject]:
     """Yield the schema as one object, and its anyOf and oneOf branches."""
     opened = resolve(schema, root)
@@ -333,20 +316,16 @@ def _form(tool: Tool, path: tuple[str, ...], schema: JsonObject) -> FileForm | N
         return "base64url"
     if schema.get("format") == "byte" or schema.get("contentEncoding") == "base64":
         return "base64"
-    return "bytes" if _is_binary(schema) and _carries_bytes(tool, path) else None
+    binding = next((b for b in tool.bindings if b.name == path[0]), None)
+    body_type = tool.body_content_type
+    if binding is None or binding.location != "body" or body_type is None:
+        return None
+    # Bytes are sent as a part of their own, or as the whole body.
+    is_part = is_multipart(body_type) and len(path) == (1 if binding.field else 2)
+    is_sent = is_part or (not is_structured(body_type) and len(path) == 1)
+    return "bytes" if is_sent and _is_binary(schema) else None
 
 
 def _is_binary(schema: Mapping[str, JsonValue]) -> bool:
     is_encoded = "contentEncoding" in schema
     return schema.get("format") == "binary" or ("contentMediaType" in schema and not is_encoded)
-
-
-def _carries_bytes(tool: Tool, path: tuple[str, ...]) -> bool:
-    """Return True if the place is sent as its own part, or as the whole body."""
-    binding = next((b for b in tool.bindings if b.name == path[0]), None)
-    body_type = tool.body_content_type
-    if binding is None or binding.location != "body" or body_type is None:
-        return False
-    if is_multipart(body_type):
-        return len(path) == (1 if binding.field else 2)
-    return not is_structured(body_type) and len(path) == 1

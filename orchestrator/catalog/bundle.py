@@ -1,7 +1,7 @@
 """Bundle a document: include the files that it refers to, so that it is self-contained."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -14,6 +14,7 @@ from orchestrator.json_schema.references import FILES_KEY, format_pointer
 from orchestrator.json_schema.walker import KEYWORDS
 
 _EXTENSION = "x-"
+_OUTSIDE = "it leads out of the folder of the document, and only files in it are read"
 _BY_NAME = frozenset(
     {
         "callbacks",
@@ -53,26 +54,21 @@ def bundle(document: JsonObject, *, at: Path, read: Callable[[Path], JsonObject]
     References are relative to the file that contains them (`at` for the document) and lead to files
     of its folder and below. URLs are left as they are.
     """
-    if not _mentions_files(document):
+    waiting: list[JsonValue] = [document]
+    is_mentioned = False  # most documents mention no other file
+    while waiting and not is_mentioned:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            references = (value.get("$ref"), value.get("$dynamicRef"))
+            is_mentioned = any(isinstance(r, str) and not r.startswith("#") for r in references)
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    if not is_mentioned:
         return document
     bundler = _Bundler(at.resolve(), read)
     bundled = bundler.rewritten(document)
     return {**bundled, FILES_KEY: dict(bundler.files)} if bundler.files else document
-
-
-def _mentions_files(document: JsonObject) -> bool:
-    """Return True if anything looks like a reference to another file; most documents have none."""
-    waiting: list[JsonValue] = [document]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            references = (value.get("$ref"), value.get("$dynamicRef"))
-            if any(isinstance(one, str) and not one.startswith("#") for one in references):
-                return True
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-    return False
 
 
 class _Bundler:
@@ -96,61 +92,82 @@ class _Bundler:
             entered = len(self._entered)
             self.files.clear()
             self._known[self._main] = document
-            bundled = self._object(document, _Place(self._main), is_by_name=False)
+            bundled = self._object(document, self._main, (), is_by_name=False)
             while self._waiting:
                 file = self._waiting.pop()
-                self.files[self._key(file)] = self._content(file)
+                try:
+                    content = self._parsed(file)
+                except DocumentUnreadable as error:
+                    self.files[self._key(file)] = error.reason
+                else:
+                    included = self._object(content, file, (), is_by_name=False)
+                    self.files[self._key(file)] = included
             if len(self._entered) == entered:
                 return bundled
-
-    def _content(self, file: Path) -> JsonValue:
-        try:
-            content = self._parsed(file)
-        except DocumentUnreadable as error:
-            return error.reason
-        return self._object(content, _Place(file), is_by_name=False)
 
     def _parsed(self, file: Path) -> JsonObject:
         if file not in self._known:
             self._known[file] = self._read(file)
         return self._known[file]
 
-    def _value(self, value: JsonValue, at: "_Place", *, is_by_name: bool) -> JsonValue:
-        if isinstance(value, list):
-            return [
-                self._value(element, at.below(str(i)), is_by_name=False)
-                for i, element in enumerate(value)
-            ]
-        return self._object(value, at, is_by_name=is_by_name) if isinstance(value, dict) else value
+    def _object(
+        self, value: JsonObject, file: Path, steps: tuple[str, ...], *, is_by_name: bool
+    ) -> JsonObject:
+        result: JsonObject = {}
+        for key, item in value.items():
+            is_extension = key.startswith(_EXTENSION) and not is_by_name
+            inside = (*steps, key)
+            result[key] = item
+            if is_extension and (file, key) not in self._entered:
+                continue
+            if key in ("$ref", "$dynamicRef") and isinstance(item, str):
+                reference = self._reference(item, file, steps)
+                # The meaning of a dynamic reference depends on the name, so it is left as written;
+                # its file is included.
+                result[key] = reference if key == "$ref" else item
+            elif isinstance(item, dict):
+                names = not is_by_name and key in _BY_NAME
+                result[key] = self._object(item, file, inside, is_by_name=names)
+            elif isinstance(item, list):
+                result[key] = self._list(item, file, inside)
+        return result
 
-    def _object(self, value: JsonObject, at: "_Place", *, is_by_name: bool) -> JsonObject:
-        return {
-            key: item
-            if key.startswith(_EXTENSION) and not is_by_name and (at.file, key) not in self._entered
-            else self._member(key, item, at, is_by_name=is_by_name)
-            for key, item in value.items()
-        }
+    def _list(self, value: list[JsonValue], file: Path, steps: tuple[str, ...]) -> list[JsonValue]:
+        result: list[JsonValue] = []
+        for index, item in enumerate(value):
+            inside = (*steps, str(index))
+            if isinstance(item, dict):
+                result.append(self._object(item, file, inside, is_by_name=False))
+            else:
+                result.append(self._list(item, file, inside) if isinstance(item, list) else item)
+        return result
 
-    def _member(self, key: str, item: JsonValue, at: "_Place", *, is_by_name: bool) -> JsonValue:
-        if key == "$ref" and isinstance(item, str):
-            return self._reference(item, at)
-        if key == "$dynamicRef" and isinstance(item, str):
-            # The reference is left as written, because its meaning depends on the name; its file is
-            # included.
-            self._reference(item, at)
-            return item
-        return self._value(item, at.below(key), is_by_name=not is_by_name and key in _BY_NAME)
-
-    def _reference(self, reference: str, at: "_Place") -> str:
+    def _reference(self, reference: str, written_in: Path, steps: tuple[str, ...]) -> str:
         address, _, fragment = reference.partition("#")
         if ":" in address:
             return reference
-        target = self._target(address, at.file)
+        target = self._located.get((written_in.parent, address))
+        if not address:
+            target = written_in
+        elif target is None:
+            try:
+                found = (written_in.parent / unquote(address)).resolve()
+                target = found if found.is_relative_to(self._main.parent) else _OUTSIDE
+            except (OSError, ValueError):
+                target = "it is no name of a file"
+            self._located[written_in.parent, address] = target
         if isinstance(target, str):
             self.files[address] = target
-            return _inside(address, fragment)
+            return "#" + quote(format_pointer((FILES_KEY, address))) + fragment
         if fragment and not fragment.startswith("/"):
-            fragment = self._anchored(target, fragment, () if address else at.steps)
+            # The pointer to the schema with this `$anchor`, if there is one.
+            with suppress(DocumentUnreadable):
+                if target not in self._names:
+                    self._names[target] = SchemaNames(self._parsed(target))
+                within = () if address else steps
+                anchored = self._names[target].path_of(f"#{fragment}", within)
+                if anchored is not None:
+                    fragment = quote(format_pointer(anchored))
         file = target
         for step in unquote(fragment).split("/") if _EXTENSION in fragment else ():
             if step.startswith(_EXTENSION):
@@ -161,50 +178,7 @@ class _Bundler:
         if key not in self.files:
             self.files[key] = None
             self._waiting.append(target)
-        return _inside(key, fragment)
-
-    def _anchored(self, file: Path, name: str, within: tuple[str, ...]) -> str:
-        """Return the pointer to the schema with this `$anchor` seen from `within`, or the name."""
-        try:
-            names = self._names.get(file) or SchemaNames(self._parsed(file))
-        except DocumentUnreadable:
-            return name
-        self._names[file] = names
-        steps = names.path_of(f"#{name}", within)
-        return name if steps is None else quote(format_pointer(steps))
-
-    def _target(self, address: str, file: Path) -> Path | str:
-        """Return the file of an address, or the reason why it is not read."""
-        if not address:
-            return file
-        place = (file.parent, address)
-        if place not in self._located:
-            self._located[place] = self._looked_up(*place)
-        return self._located[place]
-
-    def _looked_up(self, folder: Path, address: str) -> Path | str:
-        try:
-            target = (folder / unquote(address)).resolve()
-        except (OSError, ValueError):
-            return "it is no name of a file"
-        if not target.is_relative_to(self._main.parent):
-            return "it leads out of the folder of the document, and only files in it are read"
-        return target
+        return "#" + quote(format_pointer((FILES_KEY, key))) + fragment
 
     def _key(self, file: Path) -> str:
         return file.relative_to(self._main.parent).as_posix()
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A position in a file."""
-
-    file: Path
-    steps: tuple[str, ...] = ()
-
-    def below(self, key: str) -> "_Place":
-        return _Place(self.file, (*self.steps, key))
-
-
-def _inside(key: str, fragment: str) -> str:
-    return "#" + quote(format_pointer((FILES_KEY, key))) + fragment

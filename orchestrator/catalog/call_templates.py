@@ -1,15 +1,14 @@
 """Calls of cancel tools and probes, filled from a forward call and its answer."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Final
 from unicodedata import category
 from urllib.parse import unquote, urlsplit
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.expressions import Expression, Filling, follow_or_none, parse_filling
+from orchestrator.catalog.expressions import Expression, follow_or_none, parse_filling
 from orchestrator.catalog.tool import ENDED, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 
@@ -47,14 +46,16 @@ def fill_template(
         called: the template's tool; its path shows which part of an address is an id.
     """
     headers = {name.lower(): value for name, value in response_headers.items()}
-    found: dict[str, tuple[bool, ...]] = {}
+    has_value: dict[str, tuple[bool, ...]] = {}
 
     def read(name: str, expression: Expression) -> JsonValue:
         if expression.message == "request":
             if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
                 return tool.key_of(idempotency_key) if idempotency_key is not None else None
             if expression.source == "body":
-                return follow_or_none(_sent_body(tool, arguments), expression.path)
+                in_body = [b for b in tool.bindings if b.location == "body"]
+                sent = {b.field: arguments[b.name] for b in in_body if b.name in arguments}
+                return follow_or_none(sent.get("", sent or None), expression.path)
             wanted = input_read(expression, tool)
             return arguments.get(wanted) if wanted is not None else None
         if expression.source == "header":
@@ -63,19 +64,34 @@ def fill_template(
             return _id_in(header, value, name, tool, called) if header in _ADDRESSES else value
         if EACH not in expression.path:
             return follow_or_none(response_body, expression.path)
-        values = _each_answered(response_body, expression.path)
-        found[name] = tuple(value is not None for value in values)
-        return [value for value in values if value is not None] or None
+        at = expression.path.index(EACH)
+        listed, inside = (
+            follow_or_none(response_body, expression.path[:at]),
+            expression.path[at + 1 :],
+        )
+        worked = [one for one in (listed if isinstance(listed, list) else ()) if item_worked(one)]
+        values = [_named(follow_or_none(one, inside)) for one in worked]
+        each = [value if isinstance(value, str | int | float) else None for value in values]
+        has_value[name] = tuple(value is not None for value in each)
+        return [value for value in each if value is not None] or None
 
-    filled = {
-        name: _fill(parse_filling(value), partial(read, name))
-        for name, value in template.arguments.items()
-    }
-    if len(set(found.values())) > 1:
-        # An element lacks one of the values: the others may not be paired with those of its
-        # neighbours.
-        filled |= dict.fromkeys(found)
-    return {name: value for name, value in filled.items() if value is not None}
+    filled: JsonObject = {}
+    for name, value in template.arguments.items():
+        filling = parse_filling(value)
+        values = [
+            _named(read(name, part)) if isinstance(part, Expression) else part
+            for part in filling.parts
+        ]
+        if len(values) == 1:
+            if values[0] is not None:
+                filled[name] = [values[0]] if filling.is_listed else values[0]
+        elif not any(part is None or isinstance(part, dict | list) for part in values):
+            texts = (str(part).lower() if isinstance(part, bool) else str(part) for part in values)
+            filled[name] = "".join(texts)
+    if len(set(has_value.values())) > 1:
+        # An element lacks one of the values: its neighbours' must not be paired with its others.
+        return {name: value for name, value in filled.items() if name not in has_value}
+    return filled
 
 
 def is_version(name: str) -> bool:
@@ -86,27 +102,6 @@ def is_version(name: str) -> bool:
 def is_blank(text: str) -> bool:
     """Return True if a text has no visible character."""
     return all(category(character)[0] in "CZ" for character in text)
-
-
-def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValue:
-    values = [_named(read(p)) if isinstance(p, Expression) else p for p in filling.parts]
-    if len(values) == 1:
-        return [values[0]] if filling.is_listed and values[0] is not None else values[0]
-    if any(value is None or isinstance(value, dict | list) for value in values):
-        return None
-    return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
-
-
-def _each_answered(body: JsonValue, path: tuple[str, ...]) -> list[str | int | float | None]:
-    """Return the value at a path of each element that worked; None for one without a value."""
-    at = path.index(EACH)
-    listed = follow_or_none(body, path[:at])
-    read = (
-        _named(follow_or_none(one, path[at + 1 :]))
-        for one in (listed if isinstance(listed, list) else ())
-        if item_worked(one)
-    )
-    return [value if isinstance(value, str | int | float) else None for value in read]
 
 
 def item_worked(item: JsonValue) -> bool:
@@ -152,12 +147,37 @@ def _id_in(header: str, value: str, name: str, tool: Tool, called: Tool | None) 
             return next(_addresses(header, value), None)
         fields = [b.field for b in called.bindings if b.name == name and b.location == "path"]
         templates = [*((called.path, f"{{{field}}}") for field in fields), *templates]
-    found = (
-        next((one for t in templates if (one := _segment(address, *t)) is not None), None)
-        for address in _addresses(header, value)
-    )
-    ids = dict.fromkeys(one for one in found if one is not None)
-    return next(iter(ids)) if len(ids) == 1 else None
+    ids: set[str] = set()
+    for address in _addresses(header, value):
+        if "/" not in address:
+            ids |= {address} - {""}
+            continue
+        try:
+            steps = [step for step in urlsplit(address).path.split("/") if step]
+        except ValueError:
+            continue
+        found = (_segment(steps, *template) for template in templates)
+        ids |= {*[one for one in found if one is not None][:1]}
+    return ids.pop() if len(ids) == 1 else None
+
+
+def _segment(steps: list[str], template: str, placeholder: str) -> str | None:
+    """Return the step of an address at the position of the placeholder in a path template.
+
+    The template is compared from its end, because the server's own path comes first, and it may end
+    after the placeholder: `/bookings/{id}/cancel` cancels the thing at `/bookings/7`.
+    """
+    wanted = [step for step in template.partition("?")[0].split("/") if step]
+    if placeholder not in wanted:
+        return None
+    for end in (wanted[: wanted.index(placeholder) + 1], wanted):
+        length = min(len(steps), len(end))
+        pairs = list(zip(steps[len(steps) - length :], end[len(end) - length :], strict=True))
+        fits = all("{" in one or unquote(step) == one for step, one in pairs)
+        held = [step for step, one in pairs if one == placeholder]
+        if fits and held and (length > 1 or len(steps) == len(end) == 1):
+            return unquote(held[0])
+    return None
 
 
 def _addresses(header: str, value: str) -> Iterator[str]:
@@ -168,40 +188,6 @@ def _addresses(header: str, value: str) -> Iterator[str]:
     links = _LINK.findall(value)
     own = [address for address, terms in links if _OF_ITSELF.search(terms)]
     yield from own or [address for address, _ in links]
-
-
-def _segment(address: str, template: str, placeholder: str) -> str | None:
-    """Return the part of an address at the position of the placeholder in a path template.
-
-    The template is compared from its end, because the server's own path comes first, and it may end
-    after the placeholder: `/bookings/{id}/cancel` cancels the thing at `/bookings/7`.
-    """
-    if not address or "/" not in address:
-        return address or None
-    try:
-        steps = [step for step in urlsplit(address).path.split("/") if step]
-    except ValueError:
-        return None
-    wanted = [step for step in template.partition("?")[0].split("/") if step]
-    if placeholder not in wanted:
-        return None
-    at = wanted.index(placeholder)
-    for end in (wanted[: at + 1], wanted):
-        length = min(len(steps), len(end))
-        pairs = list(zip(steps[len(steps) - length :], end[len(end) - length :], strict=True))
-        fits = all("{" in one or unquote(step) == one for step, one in pairs)
-        held = [step for step, one in pairs if one == placeholder]
-        if fits and held and (length > 1 or len(steps) == len(end) == 1):
-            return unquote(held[0])
-    return None
-
-
-def _sent_body(tool: Tool, arguments: JsonObject) -> JsonValue:
-    fields = [b for b in tool.bindings if b.location == "body" and b.name in arguments]
-    for binding in fields:
-        if not binding.field:
-            return arguments[binding.name]
-    return {binding.field: arguments[binding.name] for binding in fields} or None
 
 
 def input_read(expression: Expression, tool: Tool) -> str | None:

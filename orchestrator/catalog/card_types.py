@@ -63,6 +63,15 @@ class CardPart:
     """A fact goes to the matching part with the lowest turn, then to the first."""
 
 
+_OF_THING: Final = {
+    "subject": CardPart("What", _GOODS | _words("status subject text"), turn=1),
+    "place": CardPart("Where", _PLACES),
+    "times": CardPart("When"),
+    "people": CardPart("Who", _PEOPLE),
+    "items": CardPart("Items"),
+}
+
+
 @dataclass(frozen=True)
 class CardType:
     """The parts that cards of one type show."""
@@ -151,11 +160,7 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
         "Something that is to be cancelled, and that is not plainly the mission's own.",
         {
             "warnings": CardPart("Mind", is_ours=True),
-            "subject": CardPart("What", _GOODS | _words("status subject text"), turn=1),
-            "place": CardPart("Where", _PLACES),
-            "times": CardPart("When"),
-            "people": CardPart("Who", _PEOPLE),
-            "items": CardPart("Items"),
+            **_OF_THING,
             "amounts": CardPart("Money"),
         },
         spends=False,
@@ -165,11 +170,7 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
         {
             "warnings": CardPart("Mind", is_ours=True),
             "charges": CardPart("Approved and charged", is_ours=True),
-            "subject": CardPart("What", _GOODS | _words("status subject text"), turn=1),
-            "place": CardPart("Where", _PLACES),
-            "times": CardPart("When"),
-            "people": CardPart("Who", _PEOPLE),
-            "items": CardPart("Items"),
+            **_OF_THING,
         },
         spends=False,
     ),

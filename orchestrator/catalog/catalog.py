@@ -186,18 +186,14 @@ class Catalog:
 
 
 def load_documents(
-    *paths: str | Path,
-    overlays: Sequence[str | Path] = (),
-    mcp: Sequence[McpListing] = (),
+    *paths: str | Path, overlays: Sequence[str | Path] = (), mcp: Sequence[McpListing] = ()
 ) -> dict[str, JsonObject]:
     """Return parsed documents by name, as `load_sources` reads them."""
     return load_sources(*paths, overlays=overlays, mcp=mcp).documents
 
 
 def load_sources(
-    *paths: str | Path,
-    overlays: Sequence[str | Path] = (),
-    mcp: Sequence[McpListing] = (),
+    *paths: str | Path, overlays: Sequence[str | Path] = (), mcp: Sequence[McpListing] = ()
 ) -> Sources:
     """Return parsed documents by name, self-contained and with the overlays applied.
 
@@ -212,11 +208,6 @@ def load_sources(
     for action in sources.idle:
         warnings.warn(str(action), OverlayWarning, stacklevel=3)
     return sources
-
-
-def declares_gone(catalog: Catalog, tool: Tool) -> bool:
-    """Return True if the tool declares an answer for a resource that does not exist."""
-    return not declared_statuses(catalog, tool).isdisjoint(map(str, GONE))
 
 
 def version_reader(tools: Iterable[Tool], cancel: Tool) -> Tool | None:
@@ -259,17 +250,17 @@ def _unversioned(tool: Tool) -> tuple[str, ...]:
     return tool.method, tool.effect, *(step for step in steps if not _VERSION.fullmatch(step))
 
 
-def declared_statuses(catalog: Catalog, tool: Tool) -> frozenset[str]:
-    """Return the declared statuses as written: `200`, `4XX`, `default`; none without a document."""
+def declares_gone(catalog: Catalog, tool: Tool) -> bool:
+    """Return True if the tool declares an answer for a resource that does not exist."""
     document = catalog.documents.get(tool.document)
     if document is None:
-        return frozenset()
-    root = DocumentNode.of(tool.document, document)
+        return False
     try:
-        responses = root.at("paths", tool.path, tool.method.lower(), "responses")
+        place = ("paths", tool.path, tool.method.lower(), "responses")
+        responses = DocumentNode.of(tool.document, document).at(*place)
     except DocumentInvalid:
-        return frozenset()
-    return frozenset(responses.mapping()) if responses is not None else frozenset()
+        return False
+    return responses is not None and any(str(status) in responses.mapping() for status in GONE)
 
 
 def content_digest(documents: JsonObject, tools: JsonObject) -> str:
@@ -354,10 +345,14 @@ def unpack(content: Any, digest: str) -> Catalog:
         if content["format"] != _FORMAT:
             raise ValueError(f"it is of the format {content['format']!r}")
         documents, shared = content["documents"], content["shared"]
-        tools: JsonObject = {
-            name: {**tool, **{field: _whole(tool[field], shared) for field in SCHEMA_FIELDS}}
-            for name, tool in content["tools"].items()
-        }
+        tools: JsonObject = {}
+        for name, tool in content["tools"].items():
+            schemas = {field: tool[field] for field in SCHEMA_FIELDS}
+            for field, schema in schemas.items():
+                if schema is not None and "$defs" in schema:
+                    whole = {defined: shared[at] for defined, at in schema["$defs"].items()}
+                    schemas[field] = {**schema, "$defs": whole}
+            tools[name] = {**tool, **schemas}
         found = content_digest(documents, tools)
     except (AttributeError, LookupError, TypeError) as error:
         raise ValueError(f"it is no catalog ({type(error).__name__})") from error
@@ -365,12 +360,6 @@ def unpack(content: Any, digest: str) -> Catalog:
         raise ValueError(f"its content has the digest {found[:12]}")
     compiled = {name: Tool.model_validate(tool) for name, tool in tools.items()}
     return Catalog(documents, compiled, digest=digest)
-
-
-def _whole(schema: Any, shared: list[JsonValue]) -> JsonValue:
-    if schema is None or "$defs" not in schema:
-        return cast("JsonValue", schema)
-    return {**schema, "$defs": {name: shared[at] for name, at in schema["$defs"].items()}}
 
 
 _NO_MEANING: Final = frozenset({"document", "domain", "name"})

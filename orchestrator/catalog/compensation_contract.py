@@ -1,24 +1,25 @@
 """The compensation of an obligation, read from x-orchet-cancels and x-orchet-compensation-*."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import TypeAdapter
 
 from orchestrator.catalog.call_templates import expressions_of, input_read, reads_only_response
 from orchestrator.catalog.contract import input_name, read_conditions
 from orchestrator.catalog.declared_prices import read_fee
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.catalog.tool_names import Peers
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.references import format_pointer
-from orchestrator.json_schema.walker import alternatives_of, properties_of
+from orchestrator.json_schema.walker import alternatives_of, properties_of, types_of
 
 ARGS = "x-orchet-compensation-args"
 PROBE = "x-orchet-compensation-probe"
@@ -56,13 +57,21 @@ def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compens
     args, probe = operation.node.at(ARGS), operation.node.at(PROBE)
     first, *rest = cancels.elements() if isinstance(cancels.value, list) else [cancels]
     cancel = peers.named(first)
-    template = _template(cancel, args) if args is not None else _matched(cancel, tool)
+    template = _template(cancel, args, tool)
     given: dict[str, Any] = {}
-    if rest:
-        given["then"] = tuple(_following(rest, cancel, peers))
+    before, then = cancel, list[ToolCallTemplate]()
+    for step in rest:
+        # `$response` is the answer to the previous call.
+        called = peers.named(step if isinstance(step.value, str) else step.require("operationId"))
+        then.append(_template(called, step.at("args"), before))
+        before = called
+    if then:
+        given["then"] = tuple(then)
     if probe is not None:
-        given["probe"] = _probe(probe, tool, peers)
-        given["gone_when"] = _gone_when(probe)
+        named = probe if isinstance(probe.value, str) else probe.require("operationId")
+        given["probe"] = _template(peers.named(named), probe.at("args"), tool, answered=False)
+        gone = probe.at(GONE_WHEN)
+        given["gone_when"] = read_conditions(gone) if gone is not None else ()
         if (settles := probe.at(SETTLES_AFTER)) is not None:
             given["settles_after"] = _duration(settles)
     for name, read in _SETTINGS.items():
@@ -71,62 +80,34 @@ def read_compensation(operation: Operation, tool: Tool, peers: Peers) -> Compens
     return Compensation(cancel=template, **given)
 
 
-def _following(
-    steps: Iterable[DocumentNode], before: Tool, peers: Peers
-) -> Iterator[ToolCallTemplate]:
-    """Yield the calls that complete a cancel; `$response` is the answer to the previous call."""
-    for step in steps:
-        called = peers.named(step if isinstance(step.value, str) else step.require("operationId"))
-        args = step.at("args")
-        yield _template(called, args) if args is not None else _matched(called, before)
-        before = called
-
-
-def _probe(declared: DocumentNode, tool: Tool, peers: Peers) -> ToolCallTemplate:
-    named = declared if isinstance(declared.value, str) else declared.require("operationId")
-    probe = peers.named(named)
-    args = declared.at("args")
-    return _template(probe, args) if args is not None else _matched(probe, tool, answered=False)
-
-
-def _gone_when(declared: DocumentNode) -> tuple[str, ...]:
-    """Return the conditions under which the probe's answer shows a cancelled resource."""
-    found = declared.at(GONE_WHEN)
-    return read_conditions(found) if found is not None else ()
-
-
-def _template(called: Tool, args: DocumentNode) -> ToolCallTemplate:
-    arguments = {input_name(name, called.bindings): a.value for name, a in args.raw_items()}
-    return ToolCallTemplate(tool=called.name, arguments=arguments)
-
-
-def _matched(called: Tool, tool: Tool, *, answered: bool = True) -> ToolCallTemplate:
-    """Return a call whose inputs are filled from equally named values of `tool`.
+def _template(
+    called: Tool, args: DocumentNode | None, tool: Tool, *, answered: bool = True
+) -> ToolCallTemplate:
+    """Return a call whose inputs are filled as declared, else from equally named values of `tool`.
 
     The values come from its answer or its request. The answer wins, because its ids are the
     provider's; a client reference is read from the request, where it is known even if the answer is
     lost.
     """
+    if args is not None:
+        given = {input_name(name, called.bindings): a.value for name, a in args.raw_items()}
+        return ToolCallTemplate(tool=called.name, arguments=given)
     answer = properties_of(tool.output_schema or {}) if answered else {}
     matched: JsonObject = {}
     for binding in called.bindings:
         name = binding.field or binding.name
-        sent = _request_expression(name, tool.bindings)
-        if name in answer and not (sent is not None and is_own_reference(name)):
+        sent = [
+            f"$request.body#{format_pointer((b.field,))}"
+            if b.location == "body"
+            else f"$request.{b.location}.{b.field}"
+            for b in tool.bindings
+            if b.field and name in (b.field, b.name) and b.location != "cookie"
+        ]
+        if name in answer and not (sent and is_own_reference(name)):
             matched[binding.name] = f"$response.body#{format_pointer((name,))}"
-        elif sent is not None:
-            matched[binding.name] = sent
+        elif sent:
+            matched[binding.name] = sent[0]
     return ToolCallTemplate(tool=called.name, arguments=matched)
-
-
-def _request_expression(name: str, bindings: tuple[InputBinding, ...]) -> str | None:
-    for binding in bindings:
-        if name in (binding.field, binding.name) and binding.field:
-            if binding.location == "body":
-                return f"$request.body#{format_pointer((binding.field,))}"
-            if binding.location != "cookie":
-                return f"$request.{binding.location}.{binding.field}"
-    return None
 
 
 def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
@@ -137,15 +118,19 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
     exists already.
     """
     read = {input_read(e, tool) for t in compensation.templates for e in expressions_of(t)}
-    required = tool.required_inputs
-    return tuple(
-        name
-        for name, schema in sorted(tool.properties.items())
-        if name in read
-        and name not in tool.pii_fields
-        and _takes_call_id(schema)
-        and (is_own_reference(name) or (name not in required and _mentions_reference(name)))
-    )
+    found: list[str] = []
+    for name, schema in sorted(tool.properties.items()):
+        mentions_it = not _REFERENCE_WORDS.isdisjoint(_WORDS.findall(_snake(name)))
+        is_ours = is_own_reference(name) or (mentions_it and name not in tool.required_inputs)
+        longest, pattern = schema.get("maxLength"), schema.get("pattern")
+        is_long = not isinstance(longest, int) or longest >= _ROOM_FOR_CALL_ID
+        is_plain = {"enum", "const", "format"}.isdisjoint(schema) and "string" in types_of(schema)
+        if not (is_ours and is_plain and is_long and name in read and name not in tool.pii_fields):
+            continue
+        with suppress(ValueError):
+            if not isinstance(pattern, str) or matches_pattern(pattern, _SAMPLE_CALL_ID):
+                found.append(name)
+    return tuple(found)
 
 
 def is_lost_with_its_answer(tool: Tool, compensation: Compensation, cancel: Tool) -> bool:
@@ -175,31 +160,9 @@ def is_own_reference(name: str) -> bool:
     return _OWN_REFERENCE.fullmatch(_snake(name)) is not None
 
 
-def _mentions_reference(name: str) -> bool:
-    return not _REFERENCE_WORDS.isdisjoint(_WORDS.findall(_snake(name)))
-
-
 def _snake(name: str) -> str:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return spaced.replace("-", "_").lower()
-
-
-def _takes_call_id(schema: JsonObject) -> bool:
-    kind, longest, pattern = schema.get("type"), schema.get("maxLength"), schema.get("pattern")
-    if kind != "string" and not (isinstance(kind, list) and "string" in kind):
-        return False
-    if any(keyword in schema for keyword in ("enum", "const", "format")):
-        return False
-    if isinstance(longest, int) and longest < _ROOM_FOR_CALL_ID:
-        return False
-    return not isinstance(pattern, str) or _matches(pattern, _SAMPLE_CALL_ID)
-
-
-def _matches(pattern: str, text: str) -> bool:
-    try:
-        return matches_pattern(pattern, text)
-    except ValueError:
-        return False
 
 
 def _duration(setting: DocumentNode) -> timedelta:
@@ -208,15 +171,11 @@ def _duration(setting: DocumentNode) -> timedelta:
     return _DURATION.validate_python(value if isinstance(value, str) else float(str(value)))
 
 
-def _value(setting: DocumentNode) -> JsonValue:
-    return setting.value
-
-
 _SETTINGS: Final[Mapping[str, Callable[[DocumentNode], object]]] = {
     "fee": read_fee,
     "timeout": _duration,
-    "max-attempts": _value,
+    "max-attempts": lambda setting: setting.value,
     "window": _duration,
-    "on-failure": _value,
+    "on-failure": lambda setting: setting.value,
 }
 """Reader of each setting; Compensation has a field of that name, with a default."""

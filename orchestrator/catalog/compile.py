@@ -1,23 +1,25 @@
 """Compilation of documents to tools; an operation that does not compile is skipped and reported."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.compensation_contract import read_compensation, reference_inputs
 from orchestrator.catalog.contract import (
+    PII,
+    SUCCESS_WHEN,
+    input_name,
     is_irreversible,
     names_personal,
     operation_keywords,
     read_card_layout,
     read_card_type,
+    read_conditions,
     read_credentials,
     read_effect,
-    read_load_policy,
-    read_pii_fields,
     read_server,
-    read_success_when,
 )
 from orchestrator.catalog.declared_prices import read_price
 from orchestrator.catalog.inputs import choose_content_type, is_file_type, is_json, read_inputs
@@ -56,66 +58,40 @@ def compile_documents(documents: Mapping[str, JsonObject]) -> Compiled:
             their security schemes would be read from one variable.
     """
     left_out: list[SkippedOperation] = []
-    exposed = {
-        name: read_exposed(DocumentNode.of(name, documents[name]), left_out)
-        for name in sorted(documents)
-    }
-    _check_secret_names(operation for group in exposed.values() for operation in group)
-    names = name_tools(operation for group in exposed.values() for operation in group)
-    tools = {
-        tool.name: tool
-        for group in exposed.values()
-        for tool in _compile_group(group, names, left_out)
-    }
-    named = ((names[place_of(op)], op) for group in exposed.values() for op in group)
+    groups: list[list[Operation]] = []
+    for document in sorted(documents):
+        root = DocumentNode.of(document, documents[document])
+        check_document(root)
+        groups.append([])
+        for operation in operations(root, lambda label, e: left_out.append(skipped(label, e))):
+            try:
+                if operation.is_tool:
+                    check_is_called(operation)
+                    groups[-1].append(operation)
+            except DocumentInvalid as fault:
+                left_out.append(skipped(operation.label, fault))
+    exposed = [operation for group in groups for operation in group]
+    schemes: list[SchemeName] = []
+    for operation in exposed:
+        with suppress(DocumentInvalid):  # as far as readable
+            security = operation.inherited("security")
+            for requirement in security.elements() if security is not None else ():
+                schemes += [SchemeName(operation.document, one) for one in requirement.mapping()]
+    if (shared := shared_variable(schemes)) is not None:
+        # One would be sent the other's secret.
+        one, other, variable = shared
+        raise DocumentInvalid(
+            other.document,
+            f"/components/securitySchemes/{other.scheme}",
+            f"its secret and that of {one.scheme} of {one.document} are both read from {variable}; "
+            "rename one of the two schemes, or the file of one of the documents",
+        )
+    names = name_tools(exposed)
+    compiled = (tool for group in groups for tool in _compile_group(group, names, left_out))
+    tools = {tool.name: tool for tool in compiled}
+    named = ((names[place_of(op)], op) for op in exposed)
     whys = {name: why_named(op, name) for name, op in named if name in tools}
     return Compiled(tools, tuple(left_out), {name: why for name, why in whys.items() if why})
-
-
-def _check_secret_names(exposed: Iterable[Operation]) -> None:
-    """Refuse two schemes if one would be sent the other's secret."""
-    shared = shared_variable(
-        SchemeName(operation.document, scheme)
-        for operation in exposed
-        for scheme in _required_schemes(operation)
-    )
-    if shared is None:
-        return
-    one, other, variable = shared
-    raise DocumentInvalid(
-        other.document,
-        f"/components/securitySchemes/{other.scheme}",
-        f"its secret and that of {one.scheme} of {one.document} are both read from {variable}; "
-        "rename one of the two schemes, or the file of one of the documents",
-    )
-
-
-def _required_schemes(operation: Operation) -> Iterator[str]:
-    """Yield the names of the security schemes that an operation requires, as far as readable."""
-    try:
-        requirements = operation.inherited("security")
-        for requirement in requirements.elements() if requirements is not None else ():
-            yield from requirement.mapping()
-    except DocumentInvalid:
-        return
-
-
-def read_exposed(root: DocumentNode, left_out: list[SkippedOperation]) -> list[Operation]:
-    """Return the operations that a document exposes; append unreadable operations to `left_out`.
-
-    Raises:
-        DocumentInvalid: it is not a document of a supported version.
-    """
-    check_document(root)
-    found = []
-    for operation in operations(root, lambda label, e: left_out.append(skipped(label, e))):
-        try:
-            if operation.is_tool:
-                check_is_called(operation)
-                found.append(operation)
-        except DocumentInvalid as fault:
-            left_out.append(skipped(operation.label, fault))
-    return found
 
 
 def _compile_group(
@@ -138,11 +114,18 @@ def _compile_group(
         known = len(faults)
         peers = Peers(exposed, plain, faults)
         for operation in exposed:
-            if (tool := plain.get(place_of(operation))) is not None:
-                try:
-                    whole[place_of(operation)] = _with_peers(operation, tool, peers)
-                except DocumentInvalid as fault:
-                    faults[place_of(operation)] = fault
+            place = place_of(operation)
+            if (tool := plain.get(place)) is None:
+                continue
+            try:
+                changes: dict[str, object] = {"cancel_for": peers.tool_name(tool.cancel_for)}
+                compensation = read_compensation(operation, tool, peers)
+                if compensation is not None:
+                    changes["compensation"] = compensation
+                    changes["reference_inputs"] = reference_inputs(tool, compensation)
+                whole[place] = tool.model_copy(update=changes)
+            except DocumentInvalid as fault:
+                faults[place] = fault
         if len(faults) == known:
             break
         plain = {place: tool for place, tool in plain.items() if place not in faults}
@@ -163,6 +146,9 @@ def compile_operation(operation: Operation, name: str) -> Tool:
     operation_keywords().check(operation.node)
     inputs = read_inputs(operation)
     server, server_variables = read_server(operation)
+    success = operation.node.at(SUCCESS_WHEN)
+    personal = operation.node.texts_at(PII)
+    is_core = operation.node.text_at("x-orchet-load-policy") == "core"
     card_type = read_card_type(operation)
     return Tool(
         name=name,
@@ -183,13 +169,13 @@ def compile_operation(operation: Operation, name: str) -> Tool:
         card_type=card_type,
         card_layout=read_card_layout(operation, card_type),
         price=read_price(operation),
-        pii_fields=read_pii_fields(operation, inputs.bindings),
+        pii_fields=tuple(input_name(name, inputs.bindings) for name in personal),
         intent_tags=operation.node.texts_at("x-orchet-intent-tags"),
         examples=operation.node.texts_at("x-orqen-examples"),
-        load_policy=read_load_policy(operation),
+        load_policy="core" if is_core else "deferred",
         deprecated=operation.node.is_true("deprecated"),
         cancel_for=operation.node.text_at("x-orchet-cancel-for"),
-        success_when=read_success_when(operation),
+        success_when=read_conditions(success) if success is not None else (),
         idempotency_key=inputs.idempotency_key,
         credentials=read_credentials(operation),
     )
@@ -220,14 +206,3 @@ def _output_schema(operation: Operation) -> JsonObject | None:
         if content_type is not None and is_file_type(content_type):
             return ANSWER_SCHEMA
     return None
-
-
-def _with_peers(operation: Operation, tool: Tool, peers: Peers) -> Tool:
-    """Return the tool with its compensation and with the name of the tool that it cancels."""
-    if (name := peers.tool_name(tool.cancel_for)) != tool.cancel_for:
-        tool = tool.model_copy(update={"cancel_for": name})
-    compensation = read_compensation(operation, tool, peers)
-    if compensation is None:
-        return tool
-    references = reference_inputs(tool, compensation)
-    return tool.model_copy(update={"compensation": compensation, "reference_inputs": references})

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import jsonschema_rs
 from jsonschema.exceptions import ValidationError
@@ -31,7 +31,7 @@ NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
 READ_ONLY = "x-orchet-read-only"
 IRREVERSIBLE = "x-orchet-irreversible"
 SUCCESS_WHEN = "x-orchet-success-when"
-_PII = "x-orchet-pii-required"
+PII = "x-orchet-pii-required"
 CREDENTIAL = "x-orchet-credential"
 """Keyword of a parameter: true if it carries a credential, false if it does not."""
 _CREDENTIAL_NAMES = (
@@ -96,17 +96,10 @@ def read_card_type(operation: Operation) -> str | None:
     return declared.text()
 
 
-def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:
-    """Return the names of the inputs whose values come from the PII vault."""
-    known = tuple(bindings)
-    names = operation.node.texts_at(_PII)
-    return tuple(input_name(name, known) for name in names)
-
-
 def names_personal(operation: Operation) -> tuple[str, ...]:
     """Return the names declared as personal, even for an operation that does not compile."""
     try:
-        return tuple(operation.node.texts_at(_PII))
+        return tuple(operation.node.texts_at(PII))
     except DocumentInvalid:
         return ()
 
@@ -117,17 +110,6 @@ def input_name(name: str, bindings: Iterable[InputBinding]) -> str:
     if any(binding.name == name for binding in known):
         return name
     return next((binding.name for binding in known if binding.field == name), name)
-
-
-def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
-    """Return "core" if the planner always sees the full schema, else "deferred"."""
-    return "core" if operation.node.text_at("x-orchet-load-policy") == "core" else "deferred"
-
-
-def read_success_when(operation: Operation) -> tuple[str, ...]:
-    """Return the conditions that a successful answer meets."""
-    found = operation.node.at(SUCCESS_WHEN)
-    return read_conditions(found) if found is not None else ()
 
 
 def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
@@ -148,33 +130,30 @@ def security_alternatives(
     operation: Operation,
 ) -> Iterator[tuple[DocumentNode, tuple[DocumentInvalid, ...]]]:
     """Yield each security requirement with the reasons why it is unsupported; none: supported."""
-    security = operation.node.at("security") or operation.root.at("security")
+    root = operation.root
+    security = operation.node.at("security") or root.at("security")
     for requirement in security.elements() if security is not None else ():
-        faults = (_scheme_fault(operation.root, place, name) for name, place in requirement.items())
-        yield requirement, tuple(fault for fault in faults if fault is not None)
-
-
-def _scheme_fault(root: DocumentNode, place: DocumentNode, name: str) -> DocumentInvalid | None:
-    scheme = root.at("components", "securitySchemes", name)
-    if scheme is None:
-        return place.invalid(
-            f"the credential {name!r} is not declared",
-            f"declare it under components.securitySchemes.{name}",
-        )
-    kind = scheme.text_at("type") or ""
-    spoken = {
-        "apiKey": scheme.text_at("in") in ("header", "query", "cookie"),
-        "http": (scheme.text_at("scheme") or "").lower() in ("basic", "bearer"),
-        "oauth2": True,
-        "openIdConnect": True,
-    }
-    if spoken.get(kind, False):
-        return None
-    named = f"http {scheme.text_at('scheme')}" if kind == "http" else kind or "no type"
-    return place.invalid(
-        f"the credential {name!r} is of a kind that we cannot send ({named})",
-        "use an apiKey, http basic or bearer, oauth2 or openIdConnect",
-    )
+        faults: list[DocumentInvalid] = []
+        for name, place in requirement.items():
+            scheme = root.at("components", "securitySchemes", name)
+            if scheme is None:
+                reason = f"the credential {name!r} is not declared"
+                fix = f"declare it under components.securitySchemes.{name}"
+                faults.append(place.invalid(reason, fix))
+                continue
+            kind = scheme.text_at("type") or ""
+            spoken = {
+                "apiKey": scheme.text_at("in") in ("header", "query", "cookie"),
+                "http": (scheme.text_at("scheme") or "").lower() in ("basic", "bearer"),
+                "oauth2": True,
+                "openIdConnect": True,
+            }
+            if not spoken.get(kind, False):
+                named = f"http {scheme.text_at('scheme')}" if kind == "http" else kind or "no type"
+                reason = f"the credential {name!r} is of a kind that we cannot send ({named})"
+                fix = "use an apiKey, http basic or bearer, oauth2 or openIdConnect"
+                faults.append(place.invalid(reason, fix))
+        yield requirement, tuple(faults)
 
 
 def is_credential(parameter: DocumentNode, root: DocumentNode) -> bool:
@@ -220,19 +199,18 @@ def uncovered_credentials(operation: Operation) -> list[DocumentNode]:
     root = operation.root
     required = [r for r, faults in security_alternatives(operation) if not faults]
     asked = {scheme for requirement in required for scheme in requirement.mapping()}
-    return [
-        p
-        for p in operation.parameters()
-        if is_credential(p, root) and not _is_covered(p, root, asked)
-    ]
-
-
-def _is_covered(parameter: DocumentNode, root: DocumentNode, asked: set[str]) -> bool:
-    name, place = parameter.require("name").text(), parameter.require("in").text()
-    if (name.lower(), place) == ("authorization", "header"):
-        kinds = [root.at("components", "securitySchemes", scheme, "type") for scheme in asked]
-        return any(kind is not None and kind.value != "apiKey" for kind in kinds)
-    return not asked.isdisjoint(_schemes_of_parameter(root, name, place))
+    kinds = [root.at("components", "securitySchemes", scheme, "type") for scheme in asked]
+    is_authorized = any(kind is not None and kind.value != "apiKey" for kind in kinds)
+    found: list[DocumentNode] = []
+    for parameter in operation.parameters():
+        name, place = parameter.require("name").text(), parameter.require("in").text()
+        if (name.lower(), place) == ("authorization", "header"):
+            is_covered = is_authorized
+        else:
+            is_covered = not asked.isdisjoint(_schemes_of_parameter(root, name, place))
+        if not is_covered and is_credential(parameter, root):
+            found.append(parameter)
+    return found
 
 
 def read_server(operation: Operation) -> tuple[str, dict[str, str]]:
@@ -267,20 +245,17 @@ def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout 
     place = declared_types(operation.root).get(card_type or "")
     if place is None or not isinstance(place.value, dict):
         return None
-    sections = tuple(_section(section) for section in place.elements("sections"))
-    return CardLayout(title=place.text_at("title") or "", sections=sections)
-
-
-def _section(place: DocumentNode) -> LayoutSection:
-    fields = tuple(map(_field, place.require("fields").elements()))
-    return LayoutSection(title=place.require("title").text(), fields=fields)
-
-
-def _field(place: DocumentNode) -> LayoutField:
-    """Read a name, or an object of name and label."""
-    if not isinstance(place.value, dict):
-        return LayoutField(name=place.text())
-    return LayoutField(name=place.require("name").text(), label=place.text_at("label") or "")
+    sections: list[LayoutSection] = []
+    for section in place.elements("sections"):
+        fields: list[LayoutField] = []
+        for field in section.require("fields").elements():
+            is_named = isinstance(field.value, dict)
+            name = field.require("name").text() if is_named else field.text()
+            label = field.text_at("label") if is_named else ""
+            fields.append(LayoutField(name=name, label=label or ""))
+        title = section.require("title").text()
+        sections.append(LayoutSection(title=title, fields=tuple(fields)))
+    return CardLayout(title=place.text_at("title") or "", sections=tuple(sections))
 
 
 PREFIXES = ("x-orchet-", "x-orqen-")
@@ -318,10 +293,25 @@ class KeywordSchema:
         """
         found = ((keyword, place.at(keyword)) for keyword in self.names & place.mapping().keys())
         held = {keyword: value for keyword, value in sorted(found) if value is not None}
-        if not self._fast.is_valid({keyword: value.value for keyword, value in held.items()}):
-            for keyword, value in held.items():
-                for error in self._errors({keyword: value.value}):
-                    yield _breach(keyword, value, error)
+        if self._fast.is_valid({keyword: value.value for keyword, value in held.items()}):
+            return
+        # Imported here, because most documents have no fault.
+        from openapi_schema_validator import OAS31Validator
+
+        validator: Any = OAS31Validator(self._schema)
+        for keyword, value in held.items():
+            errors = validator.iter_errors({keyword: value.value})
+            for error in (leaf for one in errors for leaf in _most_specific(one)):
+                inside = list(error.absolute_path)[1:]
+                schema = error.schema if isinstance(error.schema, dict) else {}
+                text = json.dumps(error.instance, ensure_ascii=False)
+                shown = text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
+                yield Breach(
+                    keyword=keyword,
+                    pointer=value.pointer + format_pointer(inside),
+                    stated=f"{'holds' if inside else 'is'} {shown}",
+                    wanted=str(schema.get("title", "what its schema says")),
+                )
 
     def check(self, place: DocumentNode) -> None:
         """Refuse a value that breaks its schema, except for the keyword of the linter.
@@ -335,14 +325,6 @@ class KeywordSchema:
                 wanted = f"write {breach.wanted}"
                 raise DocumentInvalid(place.document, breach.pointer, reason, wanted)
 
-    def _errors(self, values: dict[str, Any]) -> Iterator[ValidationError]:
-        # Imported here, because most documents have no fault.
-        from openapi_schema_validator import OAS31Validator
-
-        validator: Any = OAS31Validator(self._schema)
-        for error in validator.iter_errors(values):
-            yield from _most_specific(error)
-
 
 @cache
 def operation_keywords() -> KeywordSchema:
@@ -355,19 +337,6 @@ def document_keywords() -> KeywordSchema:
     """Return the keywords of the root of a document."""
     published = read_contract_schema()
     return KeywordSchema({**published, **definition_of("#/$defs/document", published)})
-
-
-def _breach(keyword: str, value: DocumentNode, error: ValidationError) -> Breach:
-    inside = list(error.absolute_path)[1:]
-    schema = error.schema if isinstance(error.schema, dict) else {}
-    text = json.dumps(error.instance, ensure_ascii=False)
-    shown = text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
-    return Breach(
-        keyword=keyword,
-        pointer=value.pointer + format_pointer(inside),
-        stated=f"{'holds' if inside else 'is'} {shown}",
-        wanted=str(schema.get("title", "what its schema says")),
-    )
 
 
 def _most_specific(error: ValidationError) -> list[ValidationError]:

@@ -156,7 +156,12 @@ class Condition:
             headers: names in any case.
             body: parsed; None if there is none.
         """
-        value = status if self.reading is None else _read(self.reading, headers, body)
+        value: JsonValue = status
+        if self.reading is not None and self.reading.source == "header":
+            wanted = self.reading.path[0].lower()
+            value = next((v for name, v in headers.items() if name.lower() == wanted), None)
+        elif self.reading is not None:
+            value = follow_or_none(body, self.reading.path)
         if self.operator in ("present", "absent"):
             return (value is not None) is (self.operator == "present")
         if value is None:
@@ -176,7 +181,9 @@ def parse_condition(text: str) -> Condition:
     if match := _COMPARISON.fullmatch(text):
         status = match["reading"] == STATUS
         reading = None if status else parse_expression(match["reading"])
-        return Condition(text, reading, cast("Operator", match["op"]), _literal(match["literal"]))
+        written = match["literal"]
+        literal = written[1:-1] if written.startswith("'") else json.loads(written)
+        return Condition(text, reading, cast("Operator", match["op"]), literal)
     if match := _PRESENCE.fullmatch(text):
         operator: Operator = "absent" if match["not"] else "present"
         return Condition(text, parse_expression(match["reading"]), operator)
@@ -206,20 +213,6 @@ def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
         ValueError: one of them is not a condition.
     """
     return tuple(parse_condition(text) for text in texts)
-
-
-def _literal(written: str) -> str | int | float | bool:
-    if written.startswith("'"):
-        return written[1:-1]
-    value: str | int | float | bool = json.loads(written)
-    return value
-
-
-def _read(reading: Expression, headers: Mapping[str, str], body: JsonValue) -> JsonValue:
-    if reading.source == "header":
-        wanted = reading.path[0].lower()
-        return next((value for name, value in headers.items() if name.lower() == wanted), None)
-    return follow_or_none(body, reading.path)
 
 
 def follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:

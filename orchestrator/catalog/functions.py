@@ -7,7 +7,7 @@ contradicting signs wins, so that a person confirms a doubtful call.
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
@@ -39,6 +39,7 @@ DOCUMENT = "functions"
 """The document's name, in errors and tools, for functions that come from no document."""
 _INPUTS: Final = ("parameters", "inputSchema", "input_schema")
 """Keywords of the input schema, in a function and in a tool that an MCP server lists."""
+_EXAMPLES: Final = ("x-orqen-examples", "examples")
 _MOST_NAMED: Final = 10
 """Largest number of functions that a warning names."""
 _TEXTS_KEPT: Final = 1 << 12
@@ -88,12 +89,36 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
     domains = domains_by_name(stated, otherwise=DOCUMENT)
     tools, disbelieved = {}, []
     for index, (name, function) in enumerate(found.items()):
-        schema = _parameters(function, index)
+        # A function without a schema has no inputs.
+        keyword = next((key for key in _INPUTS if function.get(key) is not None), "")
+        parameters, place = function.get(keyword, {}), f"/{index}/{keyword}"
+        if not isinstance(parameters, Mapping):
+            raise DocumentInvalid(DOCUMENT, place, "a JSON Schema is wanted here")
+        if parameters.get("type", "object") != "object":
+            reason = "inputs have names: an object is wanted here"
+            raise DocumentInvalid(DOCUMENT, f"{place}/type", reason)
+        schema: JsonObject = {"type": "object", "properties": {}, **parameters}
+        keyword = next((key for key in _EXAMPLES if function.get(key) is not None), "")
+        examples = function.get(keyword, [])
+        if not isinstance(examples, list) or not all(isinstance(text, str) for text in examples):
+            raise DocumentInvalid(DOCUMENT, f"/{index}/{keyword}", "a list of requests is wanted")
         finding = changes_anything(function, properties_of(schema))
         if finding.disbelieved:
             disbelieved.append(f"{name} ({finding.disbelieved})")
-        changes, domain = finding.changes, domains[name]
-        tools[name] = _compiled(function, index, schema, changes=changes, domain=domain)
+        answer = function.get("outputSchema")  # MCP tools may declare it
+        tools[name] = Tool(
+            name=name,
+            document=DOCUMENT,
+            domain=str(function.get("domain") or domains[name]),
+            description=stated[name],
+            method=str(function.get("method") or "POST").upper(),
+            path=str(function.get("path") or ""),
+            input_schema=schema,
+            output_schema=dict(answer) if isinstance(answer, Mapping) else None,
+            effect=Effect.WRITE if finding.changes else Effect.READ,
+            card_type=DEFAULT_CARD if finding.changes else None,
+            examples=tuple(examples),
+        )
     if disbelieved:
         shown, others = disbelieved[:_MOST_NAMED], len(disbelieved[_MOST_NAMED:])
         more = f" and {others} more" if others else ""
@@ -104,56 +129,6 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
             stacklevel=3,
         )
     return tools
-
-
-def _compiled(
-    function: Mapping[str, Any], index: int, schema: JsonObject, *, changes: bool, domain: str
-) -> Tool:
-    return Tool(
-        name=str(function["name"]),
-        document=DOCUMENT,
-        domain=str(function.get("domain") or domain),
-        description=str(function.get("description") or ""),
-        method=str(function.get("method") or "POST").upper(),
-        path=str(function.get("path") or ""),
-        input_schema=schema,
-        output_schema=_answer(function),
-        effect=Effect.WRITE if changes else Effect.READ,
-        card_type=DEFAULT_CARD if changes else None,
-        examples=_examples(function, index),
-    )
-
-
-def _answer(function: Mapping[str, Any]) -> JsonObject | None:
-    """Return the schema of the answer, which MCP tools may declare."""
-    schema = function.get("outputSchema")
-    return dict(schema) if isinstance(schema, Mapping) else None
-
-
-def _parameters(function: Mapping[str, Any], index: int) -> JsonObject:
-    """Return the input schema; a function without a schema has no inputs."""
-    keyword = next((key for key in _INPUTS if function.get(key) is not None), "")
-    if not keyword:
-        return {"type": "object", "properties": {}}
-    parameters, place = function[keyword], f"/{index}/{keyword}"
-    if not isinstance(parameters, Mapping):
-        raise DocumentInvalid(DOCUMENT, place, "a JSON Schema is wanted here")
-    if parameters.get("type", "object") != "object":
-        raise DocumentInvalid(
-            DOCUMENT, f"{place}/type", "inputs have names: an object is wanted here"
-        )
-    return {"type": "object", "properties": {}, **parameters}
-
-
-def _examples(function: Mapping[str, Any], index: int) -> tuple[str, ...]:
-    for keyword in ("x-orqen-examples", "examples"):
-        found = function.get(keyword)
-        if found is None:
-            continue
-        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-            raise DocumentInvalid(DOCUMENT, f"/{index}/{keyword}", "a list of requests is wanted")
-        return tuple(found)
-    return ()
 
 
 def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
@@ -169,7 +144,14 @@ def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str
     """
     spaces = {name: namespace_of(name) for name in functions}
     found = {name: space.lower() for name, (space, _) in spaces.items() if space}
-    nouns = {name: _nouns(local) for name, (space, local) in spaces.items() if not space}
+    nouns: dict[str, list[str]] = {}
+    for name in (name for name, (space, _) in spaces.items() if not space):
+        # Its nouns in the singular, once each; its last word if it has none.
+        words = [word for word in name_words(spaces[name][1]) if word.isalpha()]
+        rest = words[1:] if words and is_verb(words[0]) else words
+        own = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
+        own = [word for word in own if word not in STOP_WORDS] or words[-1:]
+        nouns[name] = list(dict.fromkeys(map(singular, own)))
     uses = Counter(noun for own in nouns.values() for noun in own)
     stated = Counter(
         word for description in functions.values() for word in _said(description) if word in uses
@@ -184,21 +166,10 @@ def _said(description: str) -> frozenset[str]:
     return frozenset(map(singular, tokens(description)))
 
 
-def _nouns(name: str) -> Sequence[str]:
-    """Return the nouns of a name in the singular, once each; its last word if it has none."""
-    words = [word for word in name_words(name) if word.isalpha()]
-    rest = words[1:] if words and is_verb(words[0]) else words
-    stated = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
-    stated = [word for word in stated if word not in STOP_WORDS] or words[-1:]
-    return list(dict.fromkeys(map(singular, stated)))
-
-
-def _stems(words: Collection[str]) -> frozenset[str]:
-    return frozenset(map(stem, words))
-
-
-_NOUN_LIKE: Final = _stems(NOUN_LIKE_VERBS)
-_WARY, _WEAK, _COMPUTING = _stems(WARY_VERBS), _stems(WEAK_VERBS), _stems(COMPUTING_VERBS)
+_NOUN_LIKE, _WARY, _WEAK, _COMPUTING = (
+    frozenset(map(stem, words))
+    for words in (NOUN_LIKE_VERBS, WARY_VERBS, WEAK_VERBS, COMPUTING_VERBS)
+)
 
 
 class Reading(NamedTuple):
@@ -226,7 +197,14 @@ def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> In
     """
     name, description = str(function["name"]), str(function.get("description") or "")
     holds = any(name_words(taken)[-1] in _IDS for taken in inputs)
-    says_reads, says_changes = _hints(function)
+    annotations = function.get("annotations")
+    hints = [function, annotations if isinstance(annotations, Mapping) else {}]
+    method = str(function.get("method") or "").upper()
+    says_changes = bool(method and method not in SAFE_METHODS)
+    says_reads = f"the method {method}" if method in SAFE_METHODS else ""
+    for hint in hints:
+        says_changes |= hint.get("readOnlyHint") is False or hint.get("destructiveHint") is True
+        says_reads = "readOnlyHint" if hint.get("readOnlyHint") is True else says_reads
     named = read_name(name, holds=holds, hinted=bool(says_reads))
     described = read_description(description, name, holds=holds)
     if says_changes:
@@ -234,19 +212,6 @@ def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> In
     if named.changes or (described.changes and not (says_reads and described.runs)):
         return InferredEffect(changes=True, disbelieved=says_reads)
     return InferredEffect(changes=not (says_reads or named.reads or described.reads))
-
-
-def _hints(function: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return the hint that claims a read, if any, and True if a hint claims a change."""
-    annotations = function.get("annotations")
-    places = [function, annotations if isinstance(annotations, Mapping) else {}]
-    method = str(function.get("method") or "").upper()
-    denies = any(p.get("readOnlyHint") is False or p.get("destructiveHint") is True for p in places)
-    if any(place.get("readOnlyHint") is True for place in places):
-        reads = "readOnlyHint"
-    else:
-        reads = f"the method {method}" if method in SAFE_METHODS else ""
-    return reads, denies or bool(method and method not in SAFE_METHODS)
 
 
 def namespace_of(name: str) -> tuple[str, str]:
@@ -269,9 +234,10 @@ def read_name(name: str, *, holds: bool = False, hinted: bool = False) -> Readin
         hinted: True if a hint states that it only reads: get_schedule ends with the thing it reads.
     """
     words = name_words(namespace_of(name)[1])
-    if not any(map(_is_verb, words)):
+    verbs = [word for word in words if is_verb(word) or word in COMPUTING_VERBS]
+    if not verbs:
         words = name_words(name)
-    verbs = [word for word in words if _is_verb(word)]
+        verbs = [word for word in words if is_verb(word) or word in COMPUTING_VERBS]
     if not verbs:
         return Reading()
     if not _JOINING.isdisjoint(words) and any(map(_may_order, verbs)):
@@ -280,21 +246,16 @@ def read_name(name: str, *, holds: bool = False, hinted: bool = False) -> Readin
     following = words[at + 1] if at + 1 < len(words) else ""
     # In endSearch, no lexicon lists "end" as a verb, and "search" is a noun.
     is_noun = at > 0 and first in NOUN_LIKE_VERBS
-    if not is_noun and _only_reads(first, following, holds=holds):
-        orders_last = not hinted and words[-1] != first and _surely_orders(words[-1])
+    only_reads = not holds
+    if first not in COMPUTING_VERBS:
+        # "Look up" reads like "look"; "check in", which no lexicon lists, may be anything.
+        only_reads = action_of(first, following) in _READING and first not in WARY_VERBS
+        only_reads = only_reads and following not in _PARTICLES
+    if only_reads and not is_noun:
+        is_other = not hinted and words[-1] != first
+        orders_last = is_other and _may_order(words[-1], surely=True)
         return Reading(reads=not orders_last, changes=orders_last)
-    return Reading(changes=any(map(_surely_orders, verbs)))
-
-
-def _only_reads(verb: str, following: str, *, holds: bool) -> bool:
-    """Return True if a verb of a name only reads.
-
-    "Look up" reads like "look"; "check in", which no lexicon lists, may be anything.
-    """
-    if verb in COMPUTING_VERBS:
-        return not holds
-    reads = action_of(verb, following) in _READING and verb not in WARY_VERBS
-    return reads and following not in _PARTICLES
+    return Reading(changes=any(_may_order(verb, surely=True) for verb in verbs))
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
@@ -316,47 +277,32 @@ def read_description(description: str, name: str, *, holds: bool = False) -> Rea
 def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
     is_weak = stem(words[0]) in _WEAK
     head = Action.UNKNOWN if is_weak else _verb_at(words, 0)
-    places = [*_places(words, all_of_them=head is Action.UNKNOWN)]
-    verbs = [head, *(_verb_at(words, at) for at in places)]
+    verbs = [head]
+    for at, (before, word) in enumerate(pairwise(words), start=1):
+        # Further verbs are joined to the first, or follow words that precede verbs.
+        leads = before in _BEFORE_VERBS or (before in _BEFORE_GERUNDS and word.endswith("ing"))
+        if before in _JOINING or before in _BREAKS or (head is Action.UNKNOWN and leads):
+            verbs.append(_verb_at(words, at))
     ordered = [action for action in verbs if action in SIDE_EFFECT_ACTIONS]
     if ordered:
         return Reading(changes=True, runs=all(action is Action.EXECUTE for action in ordered))
     if is_weak:
-        return Reading(reads=_is_returned(name, words))
+        # Every function returns something. "Returns the balance" proves a read only if the name
+        # begins with that thing, account_balance: otherwise a verb in its base form would be there.
+        thing = name_words(namespace_of(name)[1])[0]
+        said = {word for before, word in pairwise(words) if before not in _BEFORE_VERBS}
+        return Reading(reads=not _may_order(thing) and bool({thing, f"{thing}s"} & said))
     if head is Action.UNKNOWN:
         # An unknown first word may be a verb, except in a phrase such as "a tool to find".
         is_phrase = (
             words[0] in STOP_WORDS or words[0].endswith("ly") or words[1:2] in (["|"], [":"])
         )
         stated = is_phrase and not _READING.isdisjoint(verbs)
-        return Reading(reads=stated or _is_search_performed(words))
+        # The noun states the action: "Performs a web search".
+        done = list(takewhile(lambda word: word not in _AFTER_NOUNS, words[1:5]))
+        is_search = stem(words[0]) in _LIGHT and bool(done) and action_of(done[-1]) in _READING
+        return Reading(reads=stated or is_search)
     return Reading(reads=stem(words[0]) not in (_WARY | _COMPUTING if holds else _WARY))
-
-
-def _is_returned(name: str, words: Sequence[str]) -> bool:
-    """Return True if "Returns the balance" describes a name such as account_balance.
-
-    Every function returns something. The sentence proves a read only if the name begins with the
-    returned thing, because otherwise a verb in its base form would be there.
-    """
-    thing = name_words(namespace_of(name)[1])[0]
-    said = [word for before, word in pairwise(words) if before not in _BEFORE_VERBS]
-    return not _may_order(thing) and not {thing, f"{thing}s"}.isdisjoint(said)
-
-
-def _is_search_performed(words: Sequence[str]) -> bool:
-    """Return True for a sentence like "Performs a web search", whose noun states the action."""
-    done = list(takewhile(lambda word: word not in _AFTER_NOUNS, words[1:5]))
-    return stem(words[0]) in _LIGHT and bool(done) and action_of(done[-1]) in _READING
-
-
-def _places(words: Sequence[str], *, all_of_them: bool) -> Iterator[int]:
-    """Yield positions of further verbs: joined to the first, or after words that precede verbs."""
-    for at in range(1, len(words)):
-        before = words[at - 1]
-        leads = before in _BEFORE_VERBS or (before in _BEFORE_GERUNDS and words[at].endswith("ing"))
-        if before in _JOINING or before in _BREAKS or (all_of_them and leads):
-            yield at
 
 
 def _verb_at(words: Sequence[str], at: int) -> Action:
@@ -381,14 +327,8 @@ def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD_OR_BREAK.findall(text)]
 
 
-def _is_verb(word: str) -> bool:
-    return is_verb(word) or word in COMPUTING_VERBS
-
-
-def _may_order(word: str) -> bool:
+def _may_order(word: str, *, surely: bool = False) -> bool:
     """Return True if a word, used as a verb, changes something or may do so."""
-    return action_of(word) in SIDE_EFFECT_ACTIONS or word in WARY_VERBS
-
-
-def _surely_orders(word: str) -> bool:
-    return action_of(word) in SIDE_EFFECT_ACTIONS and word not in NOUN_LIKE_VERBS
+    if action_of(word) in SIDE_EFFECT_ACTIONS:
+        return not surely or word not in NOUN_LIKE_VERBS
+    return not surely and word in WARY_VERBS

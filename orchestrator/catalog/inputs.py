@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Final, NamedTuple, cast, get_args
 
@@ -17,7 +17,7 @@ from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
-from orchestrator.json_schema.walker import flatten_object, rename_properties
+from orchestrator.json_schema.walker import flatten_object, rename_properties, types_of
 from orchestrator.language.words import name_words
 
 IDEMPOTENCY_KEY: Final = "x-orchet-idempotency-key"
@@ -91,23 +91,14 @@ def _is_key(field: _Field, operation: Operation) -> bool:
     schema = field.schema if isinstance(field.schema, dict) else {}
     schema = operation.schemas.inputs.opened(schema)
     words = name_words(field.binding.field)
-    if not _is_text(schema):
+    if "string" not in (types_of(schema) or {"string"}):
         return False
-    if any(word.startswith(_STEMS) for word in words):
-        return True
-    if operation.is_safe:
-        return False
+    if operation.is_safe or any(word.startswith(_STEMS) for word in words):
+        return any(word.startswith(_STEMS) for word in words)
     is_own_header = field.binding.location == "header" and words[-2:] == ("request", "id")
-    if is_own_header and field.binding.required:
-        return True
-    is_of_request = _OF_REQUESTS & {*words} and not _OF_PAGES & {*words}
-    described = str(schema.get("description", ""))
-    return bool(is_of_request and _REPEATS.search(described))
-
-
-def _is_text(schema: JsonObject) -> bool:
-    kind = schema.get("type", "string")
-    return kind == "string" or (isinstance(kind, list) and "string" in kind)
+    is_of_request = bool(_OF_REQUESTS & {*words}) and not _OF_PAGES & {*words}
+    described = _REPEATS.search(str(schema.get("description", ""))) is not None
+    return (is_own_header and field.binding.required) or (is_of_request and described)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -115,27 +106,24 @@ def _fitting(text: str) -> tuple[KeyForm, int] | None:
     """Return the first form, with its length, whose samples all fit a schema, given as JSON."""
     schema: JsonObject = json.loads(text)
     validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
+    least, most = schema.get("minLength", 0), schema.get("maxLength", 0)
+    longest = most if isinstance(most, int) else 0
+    low = max(least if isinstance(least, int) else 0, _SHORTEST)
+    lengths = sorted(range(low, min(longest or _LONGEST, _LONGEST) + 1), key=lambda n: abs(n - 32))
+    candidates: list[tuple[KeyForm, int]] = [("uuid", _UUID), ("UUID", _UUID)]
+    candidates += [(form, length) for length in lengths for form in _FORMS]
+    is_limit = isinstance(most, int) and not 0 < most < _UUID
+    if is_limit and _CONSTRAINTS.isdisjoint(schema):
+        # If the limit is shorter than the text, a UUID is used.
+        candidates.insert(0, ("text", longest))
     try:
-        for form, length in _candidates(schema):
+        for form, length in candidates:
             key = IdempotencyKey(location="header", field="", form=form, length=length)
             if all(validator.is_valid(key.written(sample)) for sample in _SAMPLES):
                 return form, length
     except (PatternUndecided, *SCHEMA_FAULTS):
         return None
     return None
-
-
-def _candidates(schema: JsonObject) -> Iterator[tuple[KeyForm, int]]:
-    shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 0)
-    if isinstance(longest, int) and _CONSTRAINTS.isdisjoint(schema) and not 0 < longest < _UUID:
-        # If the limit is shorter than the text, a UUID is used.
-        yield "text", longest
-    yield "uuid", _UUID
-    yield "UUID", _UUID
-    low = max(shortest if isinstance(shortest, int) else 0, _SHORTEST)
-    high = min(longest if isinstance(longest, int) and longest else _LONGEST, _LONGEST)
-    for length in sorted(range(low, high + 1), key=lambda n: abs(n - 32)):
-        yield from ((form, length) for form in _FORMS)
 
 
 _IGNORED_HEADERS = frozenset({"accept", "content-type"})
@@ -168,22 +156,6 @@ class _Body:
     """In the order of the document's list, so that the order of properties has no effect."""
     constraints: JsonObject = field(default_factory=dict)
 
-    def without(self, name: str) -> "_Body":
-        """Return the body without a field that the orchestrator fills."""
-        bound = self.constraints.get("dependentRequired")
-        kept: JsonObject = {}
-        for other, needed in (bound if isinstance(bound, dict) else {}).items():
-            left = [n for n in needed if n != name] if isinstance(needed, list) else needed
-            if left and other != name:
-                kept[other] = left
-        constraints = {k: v for k, v in self.constraints.items() if k != "dependentRequired"}
-        return replace(
-            self,
-            fields=tuple(f for f in self.fields if f.binding.field != name),
-            required=tuple(n for n in self.required if n != name),
-            constraints={**constraints, "dependentRequired": kept} if kept else constraints,
-        )
-
 
 def read_inputs(operation: Operation) -> Inputs:
     """Compile the parameters and the body of an operation.
@@ -193,45 +165,67 @@ def read_inputs(operation: Operation) -> Inputs:
     """
     parameters = operation.parameters()
     expansion = operation.schemas.inputs
-    limit = expansion.graph.inline_limit(_written_schemas(operation, parameters))
+    _, media_type = _chosen_body(operation)
+    written = [*map(_parameter_written, parameters)]
+    written += [media_type.raw("schema")] if media_type is not None else []
+    limit = expansion.graph.inline_limit(schema for schema in written if schema is not None)
     expand = partial(expansion.expand, limit=limit)
     fields = [_read_parameter(p, expand) for p in parameters if is_input(p, operation.root)]
     body = _read_body(operation, expand)
     key = find_key(operation, [*fields, *body.fields])
-    if key is not None and key.location == "body":
-        body = body.without(key.field)
     taken = (key.location, key.field) if key is not None else None
+    constraints, needed_fields = body.constraints, body.required
+    if key is not None and key.location == "body":
+        # The orchestrator fills that field.
+        bound = constraints.get("dependentRequired")
+        kept: JsonObject = {}
+        for other, others in (bound if isinstance(bound, dict) else {}).items():
+            left = [n for n in others if n != key.field] if isinstance(others, list) else others
+            if left and other != key.field:
+                kept[other] = left
+        constraints = {k: v for k, v in constraints.items() if k != "dependentRequired"}
+        constraints |= {"dependentRequired": kept} if kept else {}
+        needed_fields = tuple(name for name in needed_fields if name != key.field)
     asked = [f for f in [*fields, *body.fields] if (f.binding.location, f.binding.field) != taken]
-    named = _with_unique_names(asked)
+    names = [field.binding.name for field in asked]
+    used = set(names)
+    # The first field of a name keeps it; the location prefixes the others. By name, so that the
+    # order of a body's properties has no effect.
+    clashing = [index for index, name in enumerate(names) if name in names[:index]]
+    for index in sorted(clashing, key=lambda i: (asked[i].binding.location, names[i])):
+        while names[index] in used:
+            names[index] = f"{asked[index].binding.location}_{names[index]}"
+        used.add(names[index])
+    named = zip(asked, names, strict=True)
+    bindings = [field.binding.model_copy(update={"name": name}) for field, name in named]
+    ordered = {name: index for index, name in enumerate(needed_fields)}
+    needed = [binding for binding in bindings if binding.required]
+    needed.sort(key=lambda b: ordered.get(b.field, 0) if b.location == "body" else -1)
+    renamed = {b.field: b.name for b in bindings if b.location == "body" and b.field}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {b.name: f.schema for b, f in zip(bindings, asked, strict=True)},
+        "additionalProperties": False,
+        **rename_properties(constraints, renamed),
+    }
+    if needed:
+        schema["required"] = [b.name for b in needed]
+    locations = get_args(Location)
     return Inputs(
-        schema=expansion.closed(_object_schema(named, body)),
-        bindings=tuple(sorted((field.binding for field in named), key=_place)),
+        schema=expansion.closed(schema),
+        # Independent of the document's order.
+        bindings=tuple(sorted(bindings, key=lambda b: (locations.index(b.location), b.name))),
         content_type=body.content_type,
         idempotency_key=key,
     )
 
 
-def _written_schemas(
-    operation: Operation, parameters: Iterable[DocumentNode]
-) -> Iterator[DocumentNode]:
-    """Yield the schemas of the parameters and the body, as written in the document."""
-    _, media_type = _chosen_body(operation)
-    body = media_type.raw("schema") if media_type is not None else None
-    for schema in (*map(_parameter_written, parameters), body):
-        if schema is not None:
-            yield schema
-
-
-def _header_name(parameter: DocumentNode) -> str | None:
-    """Return the lower-case name of a header parameter; None for other kinds."""
-    if parameter.require("in").text() != "header":
-        return None
-    return parameter.require("name").text().lower()
-
-
 def is_input(parameter: DocumentNode, root: DocumentNode) -> bool:
     """Return True unless HTTP owns the header, or the parameter carries a credential."""
-    return _header_name(parameter) not in _IGNORED_HEADERS and not is_credential(parameter, root)
+    is_header = parameter.require("in").text() == "header"
+    if is_header and parameter.require("name").text().lower() in _IGNORED_HEADERS:
+        return False
+    return not is_credential(parameter, root)
 
 
 def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
@@ -254,16 +248,6 @@ def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
         style=style,
         explode=explode,
     )
-    return _Field(binding, _parameter_schema(parameter, expand))
-
-
-def _serialization(place: DocumentNode, default: str) -> tuple[str, bool]:
-    """Return the declared style, and True if it is exploded."""
-    style, explode = place.text_at("style") or default, place.at("explode")
-    return style, explode.value is True if explode is not None else style == "form"
-
-
-def _parameter_schema(parameter: DocumentNode, expand: Expand) -> JsonObject:
     written = _parameter_written(parameter)
     schema = expand(written) if written is not None else {}
     if (description := parameter.text_at("description")) is not None:
@@ -271,7 +255,15 @@ def _parameter_schema(parameter: DocumentNode, expand: Expand) -> JsonObject:
     example = parameter.at("example")
     if example is not None and "examples" not in schema:
         schema = {**schema, "examples": [example.value]}
-    return {**schema, "deprecated": True} if parameter.is_true("deprecated") else schema
+    if parameter.is_true("deprecated"):
+        schema = {**schema, "deprecated": True}
+    return _Field(binding, schema)
+
+
+def _serialization(place: DocumentNode, default: str) -> tuple[str, bool]:
+    """Return the declared style, and True if it is exploded."""
+    style, explode = place.text_at("style") or default, place.at("explode")
+    return style, explode.value is True if explode is not None else style == "form"
 
 
 def _parameter_written(parameter: DocumentNode) -> DocumentNode | None:
@@ -300,9 +292,17 @@ def _read_body(operation: Operation, expand: Expand) -> _Body:
         flat = flatten_object(opened(schema), opened=opened)
         if flat is not None and (required or not flat.constraints):
             needed = tuple(flat.required) if required else ()
-            fields = tuple(_body_fields(flat.properties, needed, media_type))
-            constraints = flat.constraints if required else _all_or_none(flat.required, fields)
-            return _Body(content_type, fields, needed, constraints)
+            fields = [
+                _body_field(name, held, media_type, required=name in needed)
+                for name, held in flat.properties.items()
+            ]
+            constraints = flat.constraints
+            if not required:
+                # The required fields of an optional body count once it is sent.
+                others = {n: [o for o in flat.required if o != n] for n in flat.properties}
+                dependent: JsonObject = {n: list[JsonValue](o) for n, o in others.items() if o}
+                constraints = {"dependentRequired": dependent} if dependent else {}
+            return _Body(content_type, tuple(fields), needed, constraints)
     whole = schema if is_structured(content_type) else text_schema(schema)
     if is_file_type(content_type):
         whole = _as_file(whole)
@@ -379,106 +379,39 @@ def text_schema(schema: JsonObject) -> JsonObject:
 
     Serialising a declared object would need the rules of that format, so it becomes a string.
     """
-    if _types_of(schema) & {"string", "number", "integer", "boolean"}:
+    if types_of(schema) & {"string", "number", "integer", "boolean"}:
         return schema
     about: JsonObject = {key: schema[key] for key in ("title", "description") if key in schema}
     return {**about, "type": "string"}
 
 
-def _types_of(schema: JsonObject) -> set[JsonValue]:
-    kind = schema.get("type")
-    return set(kind) if isinstance(kind, list) else {kind}
-
-
-def _body_fields(
-    properties: JsonObject, required: Iterable[str], media_type: DocumentNode
-) -> Iterator[_Field]:
-    needed = frozenset(required)
-    for name, written in properties.items():
-        style, explode = _encoding(media_type, name)
-        schema = _part_schema(media_type, name, written)
-        binding = InputBinding(
-            name=name or _WHOLE_BODY,
-            location="body",
-            field=name,
-            required=name in needed,
-            style=style,
-            explode=explode,
-        )
-        yield _Field(binding, schema)
-
-
-def _part_schema(media_type: DocumentNode, name: str, schema: JsonValue) -> JsonValue:
-    """Return the schema of a body field, marked as a file if its part has a file's media type.
-
-    OpenAPI 3.1 allows such a part without a schema.
-    """
-    entry = media_type.at("encoding", name) if is_multipart(media_type.path[-1]) else None
-    declared = (entry.text_at("contentType") or "").split(",") if entry is not None else []
+def _body_field(
+    name: str, schema: JsonValue, media_type: DocumentNode, *, required: bool
+) -> _Field:
+    kind = media_type.path[-1]
+    entry = media_type.at("encoding", name)
+    declared: list[str] = []
+    if entry is not None and is_multipart(kind):
+        declared = (entry.text_at("contentType") or "").split(",")
     if isinstance(schema, dict) and declared and all(map(is_file_type, declared)):
-        return _as_file(schema)
-    return schema
+        # OpenAPI 3.1 allows a part without a schema.
+        schema = _as_file(schema)
+    style, explode = "simple", False  # only forms use them
+    if not _sends_json(kind):
+        style, explode = _serialization(entry, "form") if entry is not None else ("form", True)
+    binding = InputBinding(
+        name=name or _WHOLE_BODY,
+        location="body",
+        field=name,
+        required=required,
+        style=style,
+        explode=explode,
+    )
+    return _Field(binding, schema)
 
 
 def _as_file(schema: JsonObject) -> JsonObject:
     """Return a schema of text, or of anything, as the schema of a file's content."""
     declared = {"format", "contentEncoding", "contentMediaType", "$ref", "enum"} & {*schema}
-    return (
-        schema
-        if declared or not _types_of(schema) <= {"string", None}
-        else {**schema, "format": "binary"}
-    )
-
-
-def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
-    """Return the style of one body field, and True if it is exploded; only forms use them."""
-    if _sends_json(media_type.path[-1]):
-        return "simple", False
-    entry = media_type.at("encoding", name)
-    return _serialization(entry, "form") if entry is not None else ("form", True)
-
-
-def _all_or_none(required: list[str], fields: Iterable[_Field]) -> JsonObject:
-    """Return constraints for an optional body: its required fields count once it is sent."""
-    dependent: JsonObject = {}
-    for binding, _ in fields:
-        if others := [name for name in required if name != binding.field]:
-            dependent[binding.field] = list[JsonValue](others)
-    return {"dependentRequired": dependent} if dependent else {}
-
-
-def _with_unique_names(fields: list[_Field]) -> list[_Field]:
-    """Give the first field of a name that name, and prefix the others with their location."""
-    names = [field.binding.name for field in fields]
-    first = {name: index for index, name in reversed(list(enumerate(names)))}
-    clashing = [index for index, name in enumerate(names) if first[name] != index]
-    taken = set(names)
-    # By name, so that the order of a body's properties has no effect.
-    for index in sorted(clashing, key=lambda i: (fields[i].binding.location, names[i])):
-        while names[index] in taken:
-            names[index] = f"{fields[index].binding.location}_{names[index]}"
-        taken.add(names[index])
-    return [
-        _Field(field.binding.model_copy(update={"name": name}), field.schema)
-        for field, name in zip(fields, names, strict=True)
-    ]
-
-
-def _object_schema(fields: list[_Field], body: _Body) -> JsonObject:
-    bindings = [field.binding for field in fields]
-    renamed = {b.field: b.name for b in bindings if b.location == "body" and b.field}
-    ordered = {name: index for index, name in enumerate(body.required)}
-    needed = [binding for binding in bindings if binding.required]
-    needed.sort(key=lambda b: ordered.get(b.field, 0) if b.location == "body" else -1)
-    schema: JsonObject = {
-        "type": "object",
-        "properties": {field.binding.name: field.schema for field in fields},
-        "additionalProperties": False,
-        **rename_properties(body.constraints, renamed),
-    }
-    return {**schema, "required": [b.name for b in needed]} if needed else schema
-
-
-def _place(binding: InputBinding) -> tuple[int, str]:
-    """Return the sort key of an input: location and name, independent of the document's order."""
-    return get_args(Location).index(binding.location), binding.name
+    is_text = types_of(schema) <= {"string"}
+    return {**schema, "format": "binary"} if is_text and not declared else schema

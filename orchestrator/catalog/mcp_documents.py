@@ -5,7 +5,8 @@ An overlay over that document adds what the server does not declare: pairs, prob
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.functions import changes_anything
 from orchestrator.catalog.operations import Operation, UnreadFile
-from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
+from orchestrator.catalog.overlay import IdleAction, Overlaid, apply_overlays, parse_overlay
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible, visible_block
 from orchestrator.json_schema.canonical import canonical_text
@@ -75,9 +76,6 @@ class McpListing:
     overlay_name: str = ""
     fault: str = ""
     """The reason why the server could not be listed; it contributes nothing then."""
-    _made: list[tuple[JsonObject, tuple[IdleAction, ...]]] = field(
-        default_factory=list, repr=False, compare=False
-    )
 
     @property
     def document(self) -> JsonObject:
@@ -86,7 +84,7 @@ class McpListing:
         Raises:
             DocumentInvalid: the overlay is at fault.
         """
-        return self._overlaid()[0]
+        return self._overlaid.documents[self.server]
 
     @property
     def left_out(self) -> UnreadFile:
@@ -101,19 +99,15 @@ class McpListing:
     @property
     def idle(self) -> tuple[IdleAction, ...]:
         """Actions of the overlay that changed nothing."""
-        return self._overlaid()[1]
+        return self._overlaid.idle
 
-    def _overlaid(self) -> tuple[JsonObject, tuple[IdleAction, ...]]:
-        if not self._made:
-            document = mcp_document(self.server, self.tools)
-            idle: tuple[IdleAction, ...] = ()
-            if self.overlay is not None:
-                overlay = parse_overlay(self.overlay_name, self.overlay)
-                own = overlay.model_copy(update={"extends": None})
-                overlaid = apply_overlays({self.server: document}, [own])
-                document, idle = overlaid.documents[self.server], overlaid.idle
-            self._made.append((document, idle))
-        return self._made[0]
+    @cached_property
+    def _overlaid(self) -> Overlaid:
+        documents = {self.server: mcp_document(self.server, self.tools)}
+        if self.overlay is None:
+            return Overlaid(documents, ())
+        overlay = parse_overlay(self.overlay_name, self.overlay)
+        return apply_overlays(documents, [overlay.model_copy(update={"extends": None})])
 
 
 def check_is_called(operation: Operation) -> None:
@@ -124,10 +118,9 @@ def check_is_called(operation: Operation) -> None:
     """
     tool = operation.node.at(TOOL)
     if tool is not None and _object(tool.value).get("as_task") is True:
-        raise tool.invalid(
-            "its server runs it as a task alone, and this client only calls tools",
-            "ask for the tool as a call, or leave it out of the `tools` of its server",
-        )
+        reason = "its server runs it as a task alone, and this client only calls tools"
+        fix = "ask for the tool as a call, or leave it out of the `tools` of its server"
+        raise tool.invalid(reason, fix)
 
 
 def declaration_digest(tool: Mapping[str, Any]) -> str:
@@ -137,7 +130,12 @@ def declaration_digest(tool: Mapping[str, Any]) -> str:
 
 def mcp_document(server: str, tools: Sequence[JsonObject]) -> JsonObject:
     """Return the OpenAPI document of the tools that a server listed."""
-    cancels = _pairs(tools)
+    listed = {str(tool["name"]) for tool in tools}
+    cancels: dict[str, str] = {}
+    for tool in tools:
+        cancel = _declared(tool).get(_CANCELS)
+        if isinstance(cancel, str) and cancel in listed:
+            cancels.setdefault(cancel, str(tool["name"]))
     return {
         "openapi": "3.1.0",
         "info": {"title": f"MCP server {server}", "version": "1"},
@@ -150,35 +148,37 @@ def mcp_document(server: str, tools: Sequence[JsonObject]) -> JsonObject:
     }
 
 
-def _pairs(tools: Sequence[JsonObject]) -> dict[str, str]:
-    """Return the tools that name a cancel tool, by the name of that cancel tool."""
-    listed = {str(tool["name"]) for tool in tools}
-    found: dict[str, str] = {}
-    for tool in tools:
-        cancel = _declared(tool).get(_CANCELS)
-        if isinstance(cancel, str) and cancel in listed:
-            found.setdefault(cancel, str(tool["name"]))
-    return found
-
-
 def _operation(path: str, tool: JsonObject, cancels: Mapping[str, str]) -> JsonObject:
     name, hints = str(tool["name"]), _object(tool.get("annotations"))
     schema, contract = _object(tool.get("inputSchema")), _declared(tool)
     text = visible_block(str(tool.get("description") or ""))[:_LONGEST_TEXT]
-    title = str(tool.get("title") or hints.get("title") or "") or _first_sentence(text)
+    ends = [at for end in _SENTENCE_ENDS if (at := text.find(end)) > 0]
+    first_sentence = text[: min(ends)] if ends else text.removesuffix(".")
+    title = str(tool.get("title") or hints.get("title") or "") or first_sentence
     reads = (
         hints.get("readOnlyHint") is True
         and _CANCELS not in contract
         and not changes_anything(tool, properties_of(schema)).changes
     )
     body = _within(schema, "paths", path, "post", "requestBody", "content", _JSON, "schema")
+    answer = _within(
+        _object(tool.get("outputSchema")),
+        *("paths", path, "post", "responses", "200", "content", _JSON, "schema"),
+    )
+    # Without an output schema, any JSON or file may come.
+    content: JsonObject = {_JSON: {"schema": answer}, **({} if answer else {"*/*": {}})}
+    answers: JsonObject = {"200": {"description": "The result of the tool.", "content": content}}
+    if reads:
+        # A read has had no effect when it reports an error. Of another tool nobody knows, unless an
+        # overlay declares the 422.
+        answers[REFUSAL] = {"description": "The tool reported an error."}
     operation: JsonObject = {
         "operationId": name,
         "summary": visible(title)[:_LONGEST_TITLE] or name.replace("_", " "),
         "description": text or name.replace("_", " "),
         "x-orchet-tool": True,
         "x-orchet-requires-confirmation": not reads and name not in cancels,
-        "responses": _responses(tool, path, reads=reads),
+        "responses": answers,
         TOOL: {
             "name": name,
             "declaration": declaration_digest(tool),
@@ -218,23 +218,6 @@ def _declared(tool: JsonObject) -> JsonObject:
     return found
 
 
-def _responses(tool: JsonObject, path: str, *, reads: bool) -> JsonObject:
-    """Return the answers; without an output schema, any JSON or file may come.
-
-    A read has had no effect when it reports an error. Of another tool nobody knows, unless an
-    overlay declares the 422.
-    """
-    place = ("paths", path, "post", "responses", "200", "content", _JSON, "schema")
-    schema = _within(_object(tool.get("outputSchema")), *place)
-    content: JsonObject = {_JSON: {"schema": schema}}
-    if not schema:
-        content["*/*"] = {}
-    answers: JsonObject = {"200": {"description": "The result of the tool.", "content": content}}
-    if reads:
-        answers[REFUSAL] = {"description": "The tool reported an error."}
-    return answers
-
-
 def _within(schema: JsonObject, *place: str) -> JsonObject:
     """Return a schema at a place of the document, with references that lead there."""
     place_of_it = format_reference(*place)
@@ -262,11 +245,6 @@ def _texts(value: JsonValue) -> Iterator[str]:
     elif isinstance(value, list):
         for held in value:
             yield from _texts(held)
-
-
-def _first_sentence(text: str) -> str:
-    ends = [at for end in _SENTENCE_ENDS if (at := text.find(end)) > 0]
-    return text[: min(ends)] if ends else text.removesuffix(".")
 
 
 def _object(value: JsonValue) -> JsonObject:

@@ -7,7 +7,6 @@ reads that copy. Names count by short closed lists; what they do not settle is u
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -21,7 +20,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.read_once import read_once
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
-from orchestrator.json_schema.walker import properties_of, subschemas
+from orchestrator.json_schema.walker import properties_of, subschemas, types_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import name_words
 
@@ -52,7 +51,6 @@ _MOST_LEVELS: Final = 3
 _DEEPEST: Final = 40
 _MOST_SHAPES: Final = 4000
 """Largest number of places that are cached per schema; a recursive one has any number."""
-_NO_PRICES: Final[Prices] = frozenset()
 _IN_DOUBT: Final[Prices] = frozenset({None})
 
 
@@ -86,10 +84,9 @@ def _has(name: str, words: frozenset[str]) -> bool:
 
 
 def _without_units(name: str) -> tuple[str, ...]:
-    """Return the words of a name without units: `amount_minor_units` is an amount."""
-    words = name_words(name)
+    # `amount_minor_units` is an amount.
     units = _CENTS | {"unit", "units"} if _has(name, _CENTS) else ()
-    return tuple(word for word in words if word not in units)
+    return tuple(word for word in name_words(name) if word not in units)
 
 
 def currency_of(holder: JsonObject, above: str = "") -> str:
@@ -107,6 +104,7 @@ def quantity_in(holder: JsonObject) -> int | None:
     return 1 if not stated else counts.pop() if len(counts) == 1 == len(stated) else None
 
 
+_FRACTION: Final = re.compile(r"[.,]([0-9]{1,4})$")
 _NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
 _LONGEST_NUMBER: Final = 60
 _AROUND: Final = re.compile(
@@ -115,7 +113,6 @@ _AROUND: Final = re.compile(
     r"(?:[eE](?P<exponent>[-+]?[0-9]{1,2}))?(?P<space>\s*+)(?P<unit>[^\W\d_]++)?\.?\s*+"
 )
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,'\u2019 ]\d{2,3})*[.,'\u2019 ]\d{3}|\d+")
-_FRACTION: Final = re.compile(r"[.,]([0-9]{1,4})$")
 _SYMBOLS: Final = {"\u20ac": "EUR", "\u00a3": "GBP"}
 """Signs that belong to one currency only."""
 
@@ -183,8 +180,7 @@ _DECIMALS_OF: Final = re.compile(r"\b([A-Z]{3})\b\s*(?:[:=]|has|with)\s*([0-9])\
 _PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(NamedTuple):
     """Statements about the units of a number, in any currency."""
 
     declared: MinorUnits | None = None
@@ -200,19 +196,6 @@ class Units:
     def is_minor(self) -> bool:
         """True if words state a smaller unit."""
         return bool(self.words & {"smallest", "hundredths"})
-
-    def decimals(self, currency: str, exponent: int) -> int | None:
-        """Return the number of implied decimals of an amount; None if unclear."""
-        if self.declared is not None:
-            said: object = self.declared
-            if isinstance(said, dict):
-                said = said.get(currency, said.get("default"))
-            is_iso = said is True or said == "iso"
-            return exponent if is_iso else int(said) if isinstance(said, int) else None
-        is_imprecise = "hundredths" in self.words and exponent != 2
-        if is_imprecise or self.words & {"unclear", "unlike"} or {"major"} < self.words:
-            return None
-        return exponent if self.is_minor else 0
 
 
 def units_of(name: str, *schemas: JsonObject) -> Units:
@@ -239,22 +222,31 @@ def decimals_of(amount: JsonValue, currency: str, units: Units, schemas: Views =
     if exponent is None:
         return None
     has_point = isinstance(amount, str) and "." in amount
-    if units.is_stated:
-        decimals = units.decimals(currency.upper(), exponent)
-        # An amount with a point does not count cents, even if words say so.
-        is_whole = value is not None and value == value.to_integral_value() and not has_point
-        return decimals if is_whole or not decimals else None
-    if currency not in (currency.upper(), currency.lower()):
-        return None
-    if exponent == 0 or has_point or isinstance(amount, float):
-        return 0
-    is_major = currency.isupper() and any(_allows_fractions(one, amount) for one in schemas)
-    return 0 if is_major else None
+    if not units.is_stated:
+        if currency not in (currency.upper(), currency.lower()):
+            return None
+        if exponent == 0 or has_point or isinstance(amount, float):
+            return 0
+        is_major = currency.isupper() and any(_allows_fractions(one, amount) for one in schemas)
+        return 0 if is_major else None
+    decimals: int | None
+    if units.declared is not None:
+        said: object = units.declared
+        if isinstance(said, dict):
+            said = said.get(currency.upper(), said.get("default"))
+        is_iso = said is True or said == "iso"
+        decimals = exponent if is_iso else int(said) if isinstance(said, int) else None
+    else:
+        is_imprecise = "hundredths" in units.words and exponent != 2
+        is_imprecise |= {"major"} < units.words or bool(units.words & {"unclear", "unlike"})
+        decimals = None if is_imprecise else exponent if units.is_minor else 0
+    # An amount with a point does not count cents, even if words say so.
+    is_whole = value is not None and value == value.to_integral_value() and not has_point
+    return decimals if is_whole or not decimals else None
 
 
 def _allows_fractions(schema: JsonObject, amount: JsonValue) -> bool:
-    listed, form = schema.get("type"), str(schema.get("format", ""))
-    types = listed if isinstance(listed, list) else [listed]
+    types, form = types_of(schema), str(schema.get("format", ""))
     if isinstance(amount, str):
         is_decimal = form == "decimal" or "\\." in str(schema.get("pattern", ""))
         return "string" in types and is_decimal
@@ -272,18 +264,14 @@ def _described(schema: JsonObject) -> frozenset[str]:
         found.discard("hundredths")  # an explanation: 100 cents to charge 1.00
     if any(_DENIED.search(text[max(0, m.start() - 40) : m.start()]) for m in matches):
         found.add("unclear")
-    return frozenset(
-        found | ({"unlike"} if found - {"major"} and _is_unlike_iso(written) else set())
-    )
-
-
-def _is_unlike_iso(text: str) -> bool:
-    """Return True if a text states other decimals for some currency than ISO 4217."""
-    codes = (code for code in _CODE.findall(text) if budget.is_currency(code))
-    if _EXCEPTED.search(text) is not None and ("4217" in text or any(codes)):
-        return True
-    stated = ((m[1], int(m[2])) for m in _DECIMALS_OF.finditer(text))
-    return any(budget.EXPONENTS.get(code, said) != said for code, said in stated)
+    if found - {"major"}:
+        # Other decimals for some currency than in ISO 4217 leave the unit of all amounts unknown.
+        names_any = "4217" in written or any(map(budget.is_currency, _CODE.findall(written)))
+        stated = ((m[1], int(m[2])) for m in _DECIMALS_OF.finditer(written))
+        differs = any(budget.EXPONENTS.get(code, said) != said for code, said in stated)
+        if differs or (names_any and _EXCEPTED.search(written) is not None):
+            found.add("unlike")
+    return frozenset(found)
 
 
 # Copies in units of the currency.
@@ -324,7 +312,7 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
 class _Shape:
     """Statements of the schemas of one place."""
 
-    def __init__(self, name: str | None, of: Views, root: JsonObject) -> None:
+    def __init__(self, of: Views, root: JsonObject) -> None:
         self.of = of
         self.inside: dict[str | None, _Shape] = {}
         said = (schema.get(PRICE) for schema in of)
@@ -348,13 +336,13 @@ class _Shapes:
 
     def copy_of(self, value: JsonValue) -> JsonValue:
         if self._made >= _MOST_SHAPES:
-            self._first, self._made = _Shape(None, self._whole, self._root), 0
+            self._first, self._made = _Shape(self._whole, self._root), 0
         return self._copy(value, self._first, "", 0)
 
     def _inside(self, shape: _Shape, name: str | None) -> _Shape:
         found = shape.inside.get(name)
         if found is None:
-            found = _Shape(name, views_inside(shape.of, name, self._root), self._root)
+            found = _Shape(views_inside(shape.of, name, self._root), self._root)
             shape.inside[name] = found
             self._made += 1
         return found
@@ -372,7 +360,11 @@ class _Shapes:
             if name == PRICE:
                 continue  # a provider's own x-orchet-price in an answer is not a declaration
             own = self._inside(shape, name)
-            nearby = _declared_currency(own.price, value) or currency
+            declared = own.price if isinstance(own.price, dict) else {}
+            # A declaration names a code, or the field that holds it.
+            code, per = declared.get("currency"), declared.get("per")
+            code = value.get(code, code) if isinstance(code, str) else None
+            nearby = code if isinstance(code, str) and code else currency
             copy[name] = self._copy(inner, own, currency, level + 1)
             if names_currency(name):
                 if isinstance(inner, str) and budget.is_currency(inner.upper()):
@@ -383,7 +375,13 @@ class _Shapes:
                 shown = f"{plain} {nearby.upper()} per {own.rate}"
                 copy[name] = shown if is_rate and as_decimal(plain) is not None else plain
             if own.price is not None:
-                prices.append(_price(copy[name], own.price, nearby))
+                money = money_in(copy[name], nearby.upper())
+                piece: JsonObject = {"per": per} if isinstance(per, str) else {}
+                prices.append(
+                    {"amount": str(money.amount), "currency": money.currency, **piece}
+                    if money is not None
+                    else None
+                )
         if prices:
             copy[PRICE] = prices[0] if all(one == prices[0] for one in prices) else None
         return copy
@@ -391,22 +389,6 @@ class _Shapes:
 
 _shapes_of: Final = read_once(_Shapes)
 _NO_SCHEMA: Final[JsonObject] = {}
-
-
-def _price(value: JsonValue, said: JsonValue, currency: str) -> JsonValue:
-    money = money_in(value, currency.upper())
-    if money is None:
-        return None
-    per = said.get("per") if isinstance(said, dict) else None
-    shown: JsonObject = {"amount": str(money.amount), "currency": money.currency}
-    return {**shown, "per": per} if isinstance(per, str) else shown
-
-
-def _declared_currency(said: JsonValue, holder: JsonObject) -> str:
-    """Return the currency that a declaration names: a code, or the field that holds it."""
-    named = said.get("currency") if isinstance(said, dict) else None
-    found = holder.get(named, named) if isinstance(named, str) else None
-    return found if isinstance(found, str) else ""
 
 
 # Prices, in a body in units of its currency.
@@ -435,18 +417,17 @@ def only_price(found: Prices) -> Money | None:
 
 def declaring(value: JsonValue, levels: int = _MOST_LEVELS) -> Iterator[JsonObject]:
     """Yield the outermost objects with a declared price, except in lists."""
-    if isinstance(value, dict):
-        if PRICE in value:
-            yield value
-        else:
-            for inner in value.values() if levels else ():
-                yield from declaring(inner, levels - 1)
+    if isinstance(value, dict) and PRICE in value:
+        yield value
+    elif isinstance(value, dict) and levels:
+        for inner in value.values():
+            yield from declaring(inner, levels - 1)
 
 
 def every_price(body: JsonValue, levels: int = _MOST_LEVELS) -> Prices:
     """Return all prices that a body states as its own, which an envelope may hold."""
     if not isinstance(body, dict):
-        return _NO_PRICES
+        return frozenset()
     if declared := [*declaring(body)]:
         return frozenset(only_price(_stated(holder, "")) for holder in declared)
     if found := _stated(body, ""):
@@ -458,7 +439,7 @@ def every_price(body: JsonValue, levels: int = _MOST_LEVELS) -> Prices:
     if levels and len(held) == 1 and {held[0]}.issuperset(name for name, _ in inside):
         return inside[0][1] if inside else every_price(body[held[0]], levels - 1)
     is_plain = len(inside) == 1 and _WHOLE.issuperset(name_words(inside[0][0]))
-    return inside[0][1] if is_plain else _IN_DOUBT if inside else _NO_PRICES
+    return inside[0][1] if is_plain else _IN_DOUBT if inside else frozenset()
 
 
 def _stated(
@@ -467,43 +448,39 @@ def _stated(
     """Return the totals of an object, else its prices; several if they differ."""
     if PRICE in holder:
         said = holder[PRICE]
-        found = _number(said["amount"], str(said["currency"])) if isinstance(said, dict) else ()
+        found = _read(said["amount"], str(said["currency"])) if isinstance(said, dict) else ()
         return frozenset(found) or _IN_DOUBT
     nearby = currency_of(holder, currency)
     names = [n for n in holder if names_price(n) or (is_price and n == "value")]
     totals = [n for n in names if _has(n, _TOTAL)]
-    for chosen in ([n for n in totals if not _counts(n, holder)], [*{*names} - {*totals}]):
+    prices = [n for n in names if n not in totals]
+    # A whole `total` may be the number of listed things.
+    counted = {len(inner) for inner in holder.values() if isinstance(inner, list)}
+    is_page = any(_has(other, _PAGING) for other in holder)
+    for name in totals[:]:
+        value = holder[name]
+        is_number = isinstance(value, int) and name_words(name) == ("total",)
+        if is_number and (is_page or value in counted):
+            totals.remove(name)
+    for chosen in (totals, prices):
         found = frozenset(money for n in chosen for money in _read(holder[n], nearby, levels))
         if found:
-            may_be_one = not _has(chosen[0], _TOTAL) and quantity_in(holder) != 1
+            may_be_one = chosen is prices and quantity_in(holder) != 1
             is_clear = not may_be_one and not _has_rival(holder, found, nearby)
             return found if is_clear else _IN_DOUBT
-    return _NO_PRICES
+    return frozenset()
 
 
 def _read(value: JsonValue, currency: str, levels: int = _MOST_LEVELS) -> Prices:
     """Return the money of a number, or of an object of amount and currency; None if unclear."""
     if isinstance(value, dict):
-        return _stated(value, currency, levels - 1, is_price=True) if levels else _NO_PRICES
-    return _number(value, currency)
-
-
-def _number(amount: JsonValue, currency: str) -> Prices:
-    if isinstance(amount, str) and amount.endswith(UNCLEAR):
+        return _stated(value, currency, levels - 1, is_price=True) if levels else frozenset()
+    if isinstance(value, str) and value.endswith(UNCLEAR):
         return _IN_DOUBT
-    number = as_decimal(amount)
+    number = as_decimal(value)
     if number is None or number < 0 or not budget.is_currency(currency):
-        return _NO_PRICES
+        return frozenset()
     return frozenset({Money(amount=number, currency=currency)})
-
-
-def _counts(name: str, holder: JsonObject) -> bool:
-    """Return True for a `total` that is the number of listed things."""
-    value = holder[name]
-    if name_words(name) != ("total",) or not isinstance(value, int):
-        return False
-    lengths = (len(inner) for inner in holder.values() if isinstance(inner, list))
-    return value in lengths or any(_has(other, _PAGING) for other in holder)
 
 
 def _has_rival(holder: JsonObject, found: Prices, currency: str) -> bool:
@@ -542,16 +519,16 @@ def charged_in(body: JsonValue) -> Money | None:
     A part may be taken now and the rest later, but never more than the price: the higher amount was
     charged. If the amounts are in different currencies, the taken amount counts.
     """
-    stated, taken = every_price(body), frozenset(_named(body, _is_taken, "", 2))
+
+    def is_taken(words: frozenset[str]) -> bool:
+        return bool(words & _TAKEN) and words <= _TAKEN | _PRICE | {"final", "value"}
+
+    stated, taken = every_price(body), frozenset(_named(body, is_taken, "", 2))
     codes = {money.currency for money in taken if money is not None}
     if None in taken or None in stated or len(codes) != 1:
         return None if None in taken else only_price(stated)
     amounts = (money for money in stated | taken if money is not None and money.currency in codes)
     return max(amounts, key=lambda money: money.amount)
-
-
-def _is_taken(words: frozenset[str]) -> bool:
-    return bool(words & _TAKEN) and words <= _TAKEN | _PRICE | {"final", "value"}
 
 
 def amount_named(value: JsonValue, *words: str) -> Money | None:
@@ -609,7 +586,7 @@ def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
     """Yield every amount of money in a JSON value, of any purpose."""
     for leaf in _leaves([value], _Leaf("", None, currency)):
         if _has(leaf.name, _MONEY):
-            yield from (money for money in _number(leaf.value, leaf.nearest) if money is not None)
+            yield from (money for money in _read(leaf.value, leaf.nearest) if money is not None)
 
 
 def money_like_in(value: JsonValue) -> Iterator[Money]:

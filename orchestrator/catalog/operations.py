@@ -84,12 +84,8 @@ class Operation:
         return None
 
 
-def _pass_over(_: str, __: DocumentInvalid) -> None:
-    """Ignore faults that are reported elsewhere."""
-
-
-def operations(root: DocumentNode, on_fault: OnFault = _pass_over) -> Iterator[Operation]:
-    """Yield every operation of a document, in order.
+def operations(root: DocumentNode, on_fault: OnFault | None = None) -> Iterator[Operation]:
+    """Yield every operation of a document, in order, those of OpenAPI 3.2 last.
 
     Unreadable paths and operations are skipped and passed to `on_fault`.
 
@@ -106,35 +102,27 @@ def operations(root: DocumentNode, on_fault: OnFault = _pass_over) -> Iterator[O
             path_item = written.overlaid()
             path_item.mapping()
         except DocumentInvalid as fault:
-            on_fault(path, fault)
+            if on_fault is not None:
+                on_fault(path, fault)
             continue
-        for method, found in _operations_of(path_item):
+        named = [(m.upper(), path_item.raw(m)) for m in (*METHODS, *_LATER_METHODS)]
+        more = path_item.raw("additionalOperations")
+        named += more.raw_items() if more is not None and isinstance(more.value, dict) else ()
+        for method, found in named:
+            if found is None:
+                continue
             try:
                 node = found.overlaid()
                 node.mapping()
-                _check_method(method, node)
+                if method.lower() not in METHODS and node.is_true(TOOL_MARK):
+                    reason = f"the method {method} is called by nobody here"
+                    fix = f"leave it unmarked; those that are called: {', '.join(METHODS).upper()}"
+                    raise node.invalid(reason, fix)
             except DocumentInvalid as fault:
-                on_fault(f"{method} {path}", fault)
+                if on_fault is not None:
+                    on_fault(f"{method} {path}", fault)
             else:
                 yield Operation(root.document, path, method, node, path_item, root, schemas)
-
-
-def _operations_of(path_item: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
-    """Yield method, in upper case, and place of each operation; those of OpenAPI 3.2 last."""
-    for method in (*METHODS, *_LATER_METHODS):
-        if (found := path_item.raw(method)) is not None:
-            yield method.upper(), found
-    more = path_item.raw("additionalOperations")
-    if more is not None and isinstance(more.value, dict):
-        yield from more.raw_items()
-
-
-def _check_method(method: str, node: DocumentNode) -> None:
-    if method.lower() not in METHODS and node.is_true(TOOL_MARK):
-        raise node.invalid(
-            f"the method {method} is called by nobody here",
-            f"leave it unmarked; those that are called: {', '.join(METHODS).upper()}",
-        )
 
 
 def check_document(root: DocumentNode) -> None:
@@ -160,20 +148,16 @@ def check_version(root: DocumentNode, file: str = "FILE") -> None:
     if openapi_version(mapping) is not None:
         return
     if (old := mapping.get("swagger")) is not None and "openapi" not in mapping:
+        path = PurePath(file)
+        converted = shlex.quote(str(path.with_name(f"{path.stem}.openapi.json")))
         raise root.invalid(
             f"it is a document of Swagger {old}, and OpenAPI 3.0, 3.1 or 3.2 is wanted",
-            f"convert it: npx --yes swagger2openapi --patch --outfile {_converted(file)} "
+            f"convert it: npx --yes swagger2openapi --patch --outfile {converted} "
             f"{shlex.quote(file)}",
         )
     found = mapping.get("openapi")
     written = f"it is {found!r}" if found is not None else "the key 'openapi' is missing"
     raise root.invalid(f"an OpenAPI 3.0, 3.1 or 3.2 document is wanted; {written}")
-
-
-def _converted(file: str) -> str:
-    """Return the name of the converted file, in the folder of the original."""
-    path = PurePath(file)
-    return shlex.quote(str(path.with_name(f"{path.stem}.openapi.json")))
 
 
 class SkippedOperation(Record):

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from pathlib import PurePath, PurePosixPath
@@ -85,44 +86,32 @@ def parse_overlay(name: str, content: JsonObject) -> Overlay:
     _refuse_unknown(info, _INFO_FIELDS)
     for field in ("title", "version"):
         info.require(field).text()
-    return Overlay(
-        name=name,
-        extends=root.text_at("extends"),
-        actions=_parse_actions(root.require("actions")),
-    )
-
-
-def _parse_actions(listed: DocumentNode) -> tuple[OverlayAction, ...]:
     actions: list[OverlayAction] = []
     written: list[JsonValue] = []
+    listed = root.require("actions")
     for place in listed.raw_elements():
         if place.value in written:
             first = written.index(place.value)
             raise place.invalid(f"it repeats the action /actions/{first}, to which it would add")
         written.append(place.value)
-        actions.append(_parse_action(place))
+        _refuse_unknown(place, _ACTION_FIELDS)
+        target, remove, update = place.require("target"), place.raw("remove"), place.raw("update")
+        try:
+            jsonpath_rfc9535.compile(target.text())
+        except JSONPathError as error:
+            reason = " ".join(str(error).split())
+            raise target.invalid(f"{target.text()!r} is no JSONPath: {reason}") from error
+        if remove is not None and not isinstance(remove.value, bool):
+            raise remove.invalid("remove is true or false")
+        removes = remove is not None and remove.value is True
+        changed = update.value if update is not None else None
+        acts = removes or update is not None
+        actions.append(
+            OverlayAction(target=target.text(), update=changed, remove=removes, acts=acts)
+        )
     if not actions:
         raise listed.invalid("an overlay has at least one action")
-    return tuple(actions)
-
-
-def _parse_action(action: DocumentNode) -> OverlayAction:
-    _refuse_unknown(action, _ACTION_FIELDS)
-    target, remove, update = action.require("target"), action.raw("remove"), action.raw("update")
-    try:
-        jsonpath_rfc9535.compile(target.text())
-    except JSONPathError as error:
-        reason = " ".join(str(error).split())
-        raise target.invalid(f"{target.text()!r} is no JSONPath: {reason}") from error
-    if remove is not None and not isinstance(remove.value, bool):
-        raise remove.invalid("remove is true or false")
-    removes = remove is not None and remove.value is True
-    return OverlayAction(
-        target=target.text(),
-        update=update.value if update is not None else None,
-        remove=removes,
-        acts=removes or update is not None,
-    )
+    return Overlay(name=name, extends=root.text_at("extends"), actions=tuple(actions))
 
 
 def _refuse_unknown(place: DocumentNode, known: frozenset[str]) -> None:
@@ -152,72 +141,47 @@ def apply_overlays(documents: Mapping[str, JsonObject], overlays: Iterable[Overl
                 f"no document {overlay.extends!r} was loaded, only {', '.join(result) or 'none'}; "
                 "name the file of its document there, or leave extends out",
             )
-        done: set[int] = set()
-        for name in meant:
-            result[name], acted = _applied(result[name], overlay)
-            done |= acted
-        idle += _idle(overlay, done, meant)
+        for index, action in enumerate(overlay.actions):
+            acted = False
+            for name in meant:
+                found = jsonpath_rfc9535.compile(action.target).find(result[name])
+                paths = [*dict.fromkeys(node.location for node in found)] if action.acts else []
+                if action.remove:
+                    # Removing the outer place removes a nested one as well; in a list, the last
+                    # place is removed first.
+                    selected = {*paths}
+                    paths = [p for p in paths if not any(p[:n] in selected for n in range(len(p)))]
+                    paths.sort(key=lambda p: [(isinstance(s, int), s) for s in p], reverse=True)
+                acted = acted or bool(paths)
+                try:
+                    for path in paths:
+                        change = partial(_changed_by, action, path[-1] if path else None)
+                        at = path[:-1] if action.remove else path
+                        result[name] = _changed(result[name], at, change)
+                except ValueError as error:
+                    raise DocumentInvalid(overlay.name, f"/actions/{index}", str(error)) from error
+            if not acted:
+                reason = f"{action.target} selects nothing in {', '.join(meant)}"
+                if not action.acts:
+                    reason = "it has neither update nor remove: true, so it changes nothing"
+                pointer = f"/actions/{index}"
+                idle.append(IdleAction(overlay=overlay.name, pointer=pointer, reason=reason))
     return Overlaid(result, tuple(idle))
 
 
-def _idle(overlay: Overlay, done: set[int], documents: list[str]) -> list[IdleAction]:
-    return [
-        IdleAction(
-            overlay=overlay.name,
-            pointer=f"/actions/{index}",
-            reason=f"{action.target} selects nothing in {', '.join(documents)}"
-            if action.acts
-            else "it has neither update nor remove: true, so it changes nothing",
-        )
-        for index, action in enumerate(overlay.actions)
-        if index not in done
-    ]
-
-
-def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[int]]:
-    """Return the document after all actions, and the indexes of actions that selected anything."""
-    result: Any = document
-    acted: set[int] = set()
-    for index, action in enumerate(overlay.actions):
-        for path in _selected(result, action):
-            acted.add(index)
-            try:
-                if not action.remove:
-                    result = _changed(result, path, partial(_updated, action))
-                elif path:
-                    result = _changed(result, path[:-1], partial(_without, path[-1]))
-                else:
-                    raise ValueError("the whole document cannot be removed")
-            except ValueError as error:
-                raise DocumentInvalid(overlay.name, f"/actions/{index}", str(error)) from error
-    return result, acted
-
-
-def _selected(document: JsonObject, action: OverlayAction) -> list[_Path]:
-    """Return the places of the target; for removals in a list, the last place first."""
-    nodes = jsonpath_rfc9535.compile(action.target).find(document) if action.acts else ()
-    paths = dict.fromkeys(node.location for node in nodes)
-    if not action.remove:
-        return list(paths)
-    # Removing the outer place removes a nested one as well.
-    outer = [path for path in paths if not any(path[:n] in paths for n in range(len(path)))]
-    return sorted(outer, key=_indexes, reverse=True)
-
-
-def _indexes(path: _Path) -> tuple[tuple[bool, int, str], ...]:
-    return tuple((True, step, "") if isinstance(step, int) else (False, 0, step) for step in path)
-
-
-def _changed(value: Any, path: _Path, change: Callable[[Any], Any]) -> Any:
-    """Return a copy of the value, changed at the end of the path."""
-    if not path:
-        return change(value)
-    copied = copy(value)
-    copied[path[0]] = _changed(value[path[0]], path[1:], change)
-    return copied
-
-
-def _updated(action: OverlayAction, value: JsonValue) -> JsonValue:
+def _changed_by(action: OverlayAction, last: str | int | None, value: Any) -> Any:
+    """Return a copy of the target with the update, or of the target's holder without it."""
+    if action.remove:
+        if last is None:
+            raise ValueError("the whole document cannot be removed")
+        left: Any = copy(value)
+        gone = left.pop(last)
+        if isinstance(value, list) and not isinstance(gone, dict | list):
+            kind = _kind(gone)
+            raise ValueError(
+                f"{kind} in a list cannot be removed alone; remove the list and add another"
+            )
+        return left
     if isinstance(value, list):
         return [*value, action.update]
     if not isinstance(value, dict):
@@ -233,6 +197,15 @@ def _updated(action: OverlayAction, value: JsonValue) -> JsonValue:
     return _merged(value, action.update)
 
 
+def _changed(value: Any, path: _Path, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of the value, changed at the end of the path."""
+    if not path:
+        return change(value)
+    copied = copy(value)
+    copied[path[0]] = _changed(value[path[0]], path[1:], change)
+    return copied
+
+
 def _kind(value: JsonValue) -> str:
     if value is None:
         return "null"
@@ -241,17 +214,6 @@ def _kind(value: JsonValue) -> str:
     return {"dict": "an object", "list": "a list", "str": "a string"}.get(
         type(value).__name__, "a number"
     )
-
-
-def _without(step: str | int, holder: Any) -> Any:
-    gone = holder[step]
-    if isinstance(holder, list) and not isinstance(gone, dict | list):
-        raise ValueError(
-            f"{_kind(gone)} in a list cannot be removed alone; remove the list and add another"
-        )
-    left = copy(holder)
-    del left[step]
-    return left
 
 
 def _merged(target: JsonObject, update: JsonObject) -> JsonObject:
@@ -271,15 +233,13 @@ def _merged(target: JsonObject, update: JsonObject) -> JsonObject:
 
 def target_of(place: tuple[str, ...]) -> str:
     """Return a JSONPath to a place of the document: `$.paths['/orders'].post`."""
-    return "$" + "".join(
-        f".{step}" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", step) else f"[{_step(step)}]"
-        for step in place
-    )
-
-
-def _step(step: str) -> str:
-    escaped = json.dumps(step, ensure_ascii=False)[1:-1].replace("'", "\\'").replace('\\"', '"')
-    return f"'{escaped}'"
+    steps = ["$"]
+    for step in place:
+        escaped = json.dumps(step, ensure_ascii=False)[1:-1].replace("'", "\\'")
+        escaped = escaped.replace('\\"', '"')
+        is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", step)
+        steps.append(f".{step}" if is_name else f"['{escaped}']")
+    return "".join(steps)
 
 
 def unmarked(
@@ -294,7 +254,14 @@ def unmarked(
         documents: by name, overlays applied.
         paths: their files, for the command in the advice.
     """
-    found = [node for name, d in documents.items() for node in _operations(name, d)]
+    found: list[DocumentNode] = []
+    for name, document in documents.items():
+        items = DocumentNode.of(name, document).raw("paths")
+        for _, written in items.raw_items() if items and isinstance(items.value, dict) else ():
+            with suppress(DocumentInvalid):  # malformed paths are skipped
+                item = written.overlaid()
+                nodes = [item.raw(method) for method in METHODS]
+                found += [n for n in nodes if n is not None and isinstance(n.value, dict)]
     if not documents or any(node.raw(TOOL_MARK) is not None for node in found):
         return None
     if not found:
@@ -316,16 +283,3 @@ def unmarked(
             f"{visible(files[0]) if files else 'DOC'} --out overlay.yaml",
         )
     )
-
-
-def _operations(name: str, document: JsonObject) -> Iterator[DocumentNode]:
-    """Yield the operations of a document, also from other files, and skip malformed paths."""
-    paths = DocumentNode.of(name, document).raw("paths")
-    for _, written in paths.raw_items() if paths and isinstance(paths.value, dict) else ():
-        try:
-            item = written.overlaid()
-        except DocumentInvalid:
-            continue
-        for method in METHODS:
-            if (found := item.raw(method)) is not None and isinstance(found.value, dict):
-                yield found

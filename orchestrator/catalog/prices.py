@@ -4,7 +4,8 @@ A declaration (x-orchet-price) comes first, then schemas and names. The price is
 not determine the number or its unit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, cast
@@ -63,12 +64,10 @@ class Place:
 
     def values(self, whole: JsonValue) -> list[JsonValue]:
         """Return the values along the path, the whole first, as far as the steps exist."""
-        found: list[JsonValue] = []
-        for length in range(len(self.path) + 1):
-            try:
-                found.append(follow(whole, self.path[:length]))
-            except LookupError:
-                break
+        found = [whole]
+        with suppress(LookupError):
+            for step in self.path:
+                found.append(follow(found[-1], (step,)))
         return found
 
     def schemas(self) -> list[tuple[JsonObject, ...]]:
@@ -126,10 +125,10 @@ def expected_price(
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
     plain = plain_arguments(tool, arguments)
-    if (holder := _holder_of_rate(plain)) is not None:
-        return _by_piece(tool, arguments, holder)
+    if rated := [held for held in declaring(plain) if _piece_input(held) is not None]:
+        return _by_piece(tool, arguments, rated[0])
     is_declared = quoted is not None and PRICE in quoted
-    if not is_declared and (_multipliers_of(tool, plain, ids) or len([*amounts_in(plain)]) > 1):
+    if not is_declared and (any(_multipliers(tool, plain, ids)) or len([*amounts_in(plain)]) > 1):
         return None
     lists = [value for value in plain.values() if isinstance(value, list) and len(value) > 1]
     are_several = any(True for _ in amounts_in([*lists], currency_of(plain)))
@@ -160,39 +159,34 @@ def price_doubts(
     plain = plain_arguments(tool, arguments)
     pieces = (name for item in quoted if (name := _piece_input(item)) is not None)
     counted = ids | {(name, str(plain.get(name))) for name in pieces}  # `per` names the multiplier
-    doubts, stated = [*_multipliers_of(tool, plain, counted)], [[*amounts_in(plain)]]
+    doubts, stated = [*_multipliers(tool, plain, counted)], [[*amounts_in(plain)]]
+    values = {value for _, value in ids}
     for item in quoted:
         if PRICE in item:
             stated.append([money for money in [stated_price(item)] if money is not None])
         else:
-            doubts += _multipliers("", item, "", _own_ids(item, ids))
+            names = [n for n in item if name_words(n)[-1] in lexicon.IDENTIFIER]
+            own = frozenset((n, str(item[n])) for n in names if str(item[n]) in values)
+            doubts += _multipliers(None, item, own)
             stated.append([*amounts_in(item)])
     amounts = dict.fromkeys(money for found in stated for money in found)
     are_several = len(amounts) > 1 or any(len(found) > 1 for found in stated)
     if are_several or len([item for item in quoted if stated_price(item)]) > 1:
         doubts += map(str, amounts)
-    named = tuple(dict.fromkeys(doubts))
-    rest = len(named) - _MOST_DOUBTS
-    return named if rest <= 0 else (*named[:_MOST_DOUBTS], f"{rest} more numbers and lists")
+    shown = tuple(dict.fromkeys(doubts))
+    rest = len(shown) - _MOST_DOUBTS
+    return shown if rest <= 0 else (*shown[:_MOST_DOUBTS], f"{rest} more numbers and lists")
 
 
-def _own_ids(item: JsonObject, ids: Ids) -> Ids:
-    values = {value for _, value in ids}
-    named = ((n, str(v)) for n, v in item.items() if name_words(n)[-1] in lexicon.IDENTIFIER)
-    return frozenset((name, value) for name, value in named if value in values)
-
-
-def _multipliers_of(tool: Tool, plain: JsonObject, ids: Ids) -> tuple[str, ...]:
-    """Return numbers above 1 and longer lists, which may multiply a price or add to it.
+def _multipliers(
+    tool: Tool | None, value: JsonValue, ids: Ids, path: str = "", currency: str = ""
+) -> Iterator[str]:
+    """Yield numbers above 1 and longer lists, which may multiply a price or add to it.
 
     No name makes a number harmless: `tip` adds, `nights` multiplies, and no list of names is
-    complete. Amounts with a currency next to them are not multipliers.
+    complete. Amounts with a currency next to them are not multipliers, nor are the references that
+    a tool's own calls carry.
     """
-    sent: JsonObject = {n: v for n, v in plain.items() if n not in tool.reference_inputs}
-    return tuple(_multipliers("", sent, "", ids))
-
-
-def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterator[str]:
     if isinstance(value, dict):
         currency = currency_of(value, currency)
         counts = [inner for inner in value.values() if as_decimal(inner) == 1]
@@ -201,29 +195,24 @@ def _multipliers(path: str, value: JsonValue, currency: str, ids: Ids) -> Iterat
         for name, inner in value.items():
             is_amount = bool(currency) and names_amount(name)  # an amount, which amounts_in yields
             is_plain = is_amount and as_decimal(inner) is not None
-            if name != PRICE and not is_plain:
-                yield from _multipliers(f"{path}.{name}" if path else name, inner, currency, ids)
+            is_reference = not path and tool is not None and name in tool.reference_inputs
+            if name != PRICE and not is_plain and not is_reference:
+                inside = f"{path}.{name}" if path else name
+                yield from _multipliers(None, inner, ids, inside, currency)
     elif isinstance(value, list):
         if len(value) > 1:
             yield f"{path}: {len(value)} of them"
         for inner in value[:1]:
-            yield from _multipliers(path, inner, currency, ids)
+            yield from _multipliers(None, inner, ids, path, currency)
     elif isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         yield f"{path}: JSON in a text"
-    elif (path, str(value)) not in ids and _may_count(value):
-        yield f"{path}: {value}"
-
-
-def _may_count(value: JsonValue) -> bool:
-    """Return True for a number above 1 or below 0, in any spelling, with or without a unit.
-
-    An amount in unclear units counts too.
-    """
-    if isinstance(value, str):
-        found = written_number(value.strip(" *xX\u00d7"))  # "2x" counts too
-        return value.endswith(UNCLEAR) or (found is not None and not 0 <= found[0] <= 1)
-    number = as_decimal(value)
-    return number is not None and not 0 <= number <= 1
+    elif (path, str(value)) not in ids:
+        # In any spelling, with or without a unit: "2x" counts, and so does an unclear amount.
+        number = None if isinstance(value, str) else as_decimal(value)
+        if isinstance(value, str) and (written := written_number(value.strip(" *xX\u00d7"))):
+            number = written[0]
+        if str(value).endswith(UNCLEAR) or (number is not None and not 0 <= number <= 1):
+            yield f"{path}: {value}"
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
@@ -237,8 +226,8 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
     plain = _plain_charge(tool, arguments, body)
-    if (holder := _holder_of_rate(plain)) is not None:
-        return _by_piece(tool, arguments, holder)
+    if rated := [held for held in declaring(plain) if _piece_input(held) is not None]:
+        return _by_piece(tool, arguments, rated[0])
     return stated_price(plain) if any(declaring(plain)) else charged_in(plain)
 
 
@@ -251,14 +240,17 @@ def _plain_charge(tool: Tool, arguments: JsonObject, body: JsonValue) -> JsonVal
     if not isinstance(plain, dict) or not isinstance(body, dict):
         return plain
     answered = properties_of(tool.output_schema or {})
-    repeated = (name for name in arguments if name in body and body[name] == arguments[name])
-    counted = [n for n in repeated if _states_unit(n, tool.properties) > _states_unit(n, answered)]
-    return {**plain, **{name: sent[name] for name in counted}}
+    repeated = [name for name in arguments if name in body and body[name] == arguments[name]]
+    for name in repeated:
+        asked, said = (held.get(name, {}) for held in (tool.properties, answered))
+        if _states_unit(name, asked) and not _states_unit(name, said):
+            plain = {**plain, name: sent[name]}
+    return plain
 
 
-def _states_unit(name: str, properties: Mapping[str, JsonObject]) -> bool:
-    inside = (one for part in walk(properties.get(name, {})) for one in properties_of(part).items())
-    return any(units_of(n, s).is_stated for n, s in ((name, properties.get(name, {})), *inside))
+def _states_unit(name: str, schema: JsonObject) -> bool:
+    inside = (one for part in walk(schema) for one in properties_of(part).items())
+    return any(units_of(n, s).is_stated for n, s in ((name, schema), *inside))
 
 
 def named_amounts(tool: Tool, arguments: JsonObject, body: JsonValue) -> tuple[Money, ...]:
@@ -308,10 +300,6 @@ def _piece_input(holder: JsonObject) -> str | None:
     declared = holder.get(PRICE)
     per = declared.get("per") if isinstance(declared, dict) else None
     return per if isinstance(per, str) else None
-
-
-def _holder_of_rate(body: JsonValue) -> JsonObject | None:
-    return next((holder for holder in declaring(body) if _piece_input(holder) is not None), None)
 
 
 def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
@@ -388,12 +376,7 @@ def states_price(tool: Tool) -> bool:
 
 @read_once
 def _answers_price(tool: Tool) -> bool:
-    return _names_price(tool.output_schema or {}, tool.output_schema or {}, levels=2)
-
-
-def _names_price(schema: JsonObject, root: JsonObject, *, levels: int) -> bool:
-    """Return True if a property of the object, or of one inside it, is named like a price."""
-    below = properties_of(resolve(schema, root))
-    if any(map(names_price, below)):
-        return True
-    return levels > 1 and any(_names_price(s, root, levels=levels - 1) for s in below.values())
+    root = tool.output_schema or {}
+    top = properties_of(resolve(root, root))
+    inside = (properties_of(resolve(schema, root)) for schema in top.values())
+    return any(names_price(name) for held in (top, *inside) for name in held)

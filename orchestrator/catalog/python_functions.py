@@ -112,11 +112,24 @@ def tool(
             raise _fault(
                 function, "a read has nothing to cancel: leave read_only out, or the other"
             )
-        hints = _hints(function)
-        answer = hints["return"]
+        if not inspect.iscoroutinefunction(function):
+            raise _fault(function, "a tool is an async function: write `async def`")
+        hints = get_type_hints(function, include_extras=True)
+        fields: dict[str, Any] = {}
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise _fault(function, f"name each parameter in place of {name!r}")
+            if name not in hints:
+                raise _fault(function, f"annotate the parameter {name!r} with its type")
+            required = parameter.default is parameter.empty
+            fields[name] = (hints[name], ... if required else parameter.default)
+        if "return" not in hints:
+            raise _fault(function, "annotate the type of its answer; `-> None` where it has none")
+        fields.pop(KEY, None)
+        answer, config = hints["return"], ConfigDict(extra="forbid")
         return FunctionTool(
             function,
-            _inputs(function, hints),
+            create_model(f"{function.__name__}_inputs", __config__=config, **fields),
             TypeAdapter(answer),
             takes_key=KEY in hints,
             may_find_nothing=answer is not NoneType and NoneType in get_args(answer),
@@ -131,30 +144,6 @@ def tool(
     return made
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    if not inspect.iscoroutinefunction(function):
-        raise _fault(function, "a tool is an async function: write `async def`")
-    hints = get_type_hints(function, include_extras=True)
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise _fault(function, f"name each parameter in place of {name!r}")
-        if name not in hints:
-            raise _fault(function, f"annotate the parameter {name!r} with its type")
-    if "return" not in hints:
-        raise _fault(function, "annotate the type of its answer; `-> None` where it has none")
-    return hints
-
-
-def _inputs(function: Callable[..., Any], hints: Mapping[str, Any]) -> type[BaseModel]:
-    fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name != KEY:
-            required = parameter.default is parameter.empty
-            fields[name] = (hints[name], ... if required else parameter.default)
-    config = ConfigDict(extra="forbid")
-    return create_model(f"{function.__name__}_inputs", __config__=config, **fields)
-
-
 def _fault(function: Callable[..., Any], remedy: str) -> UsageError:
     return UsageError(f"the tool {getattr(function, '__name__', function)}: {remedy}")
 
@@ -162,9 +151,7 @@ def _fault(function: Callable[..., Any], remedy: str) -> UsageError:
 # -- the document ---------------------------------------------------------------------------------
 
 
-def with_partners(
-    functions: Iterable[FunctionTool[Any, Any]],
-) -> dict[str, FunctionTool[Any, Any]]:
+def with_partners(functions: Iterable[FunctionTool[Any, Any]]) -> dict[str, FunctionTool[Any, Any]]:
     """Return functions by name, with the cancels and probes that they name.
 
     Raises:
@@ -198,10 +185,8 @@ def function_document(functions: Mapping[str, FunctionTool[Any, Any]]) -> JsonOb
             )
     for one in functions.values():
         if not (one.cancel or one.read_only or one.irreversible or one.name in cancels):
-            raise _fault(
-                one.function,
-                "say how it is cancelled: cancel=..., or irreversible=True, or read_only=True",
-            )
+            reason = "say how it is cancelled: cancel=..., or irreversible=True, or read_only=True"
+            raise _fault(one.function, reason)
     asked: list[tuple[str, Any, TypeAdapter[Any]]] = []
     for name, one in functions.items():
         asked.append((name, "validation", TypeAdapter(one.inputs)))
@@ -233,17 +218,24 @@ def _operation(
     answer: JsonObject,
 ) -> JsonObject:
     words = inspect.getdoc(one.function) or one.name.replace("_", " ")
+    content: JsonObject = {"application/json": {"schema": answer}}
+    responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
+    if answer == {"type": "null"}:
+        responses = {"204": {"description": "It is done."}}
+    if one.may_find_nothing:
+        responses["404"] = {"description": "There is nothing."}
+    responses["422"] = {"description": "Nothing was done."}
     operation: dict[str, Any] = {
         "operationId": one.name,
         "summary": words.partition("\n")[0],
         "description": words,
         "x-orchet-tool": True,
         "requestBody": {"required": True, "content": {"application/json": {"schema": inputs}}},
-        "responses": _responses(one, answer),
+        "responses": responses,
     }
     if one.idempotent or one.takes_key:
-        name = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
-        operation["parameters"] = [name]
+        key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+        operation["parameters"] = [key]
     if one.read_only:
         operation["x-orchet-read-only"] = True
     if one.irreversible:
@@ -256,32 +248,18 @@ def _operation(
     if one.read_only:
         operation["x-orchet-requires-confirmation"] = False
     if one.probe is not None:
-        operation["x-orchet-compensation-probe"] = _probe(one, one.probe)
+        args: JsonObject = {}
+        probe = one.probe
+        for name, asked in probe.inputs.model_fields.items():
+            if name in one.inputs.model_fields:
+                args[name] = f"$request.body#/{name}"
+            elif name == KEY_OF_CALL:
+                args[name] = "$request.header.Idempotency-Key"
+            elif asked.is_required():
+                raise _fault(
+                    one.function,
+                    f"its probe {probe.name} needs {name!r}, which is no parameter of the call: "
+                    f"name it like one; `{KEY_OF_CALL}` receives the key of the call",
+                )
+        operation["x-orchet-compensation-probe"] = {"operationId": probe.name, "args": args}
     return {**operation, **one.contract}
-
-
-def _responses(one: FunctionTool[Any, Any], answer: JsonObject) -> JsonObject:
-    if answer == {"type": "null"}:
-        found: JsonObject = {"204": {"description": "It is done."}}
-    else:
-        content: JsonObject = {"application/json": {"schema": answer}}
-        found = {"200": {"description": "The answer.", "content": content}}
-    if one.may_find_nothing:
-        found["404"] = {"description": "There is nothing."}
-    return {**found, "422": {"description": "Nothing was done."}}
-
-
-def _probe(one: FunctionTool[Any, Any], probe: FunctionTool[Any, Any]) -> JsonObject:
-    args: JsonObject = {}
-    for name in probe.inputs.model_fields:
-        if name in one.inputs.model_fields:
-            args[name] = f"$request.body#/{name}"
-        elif name == KEY_OF_CALL:
-            args[name] = "$request.header.Idempotency-Key"
-        elif probe.inputs.model_fields[name].is_required():
-            raise _fault(
-                one.function,
-                f"its probe {probe.name} needs {name!r}, which is no parameter of the call: name "
-                f"it like one; `{KEY_OF_CALL}` receives the key of the call",
-            )
-    return {"operationId": probe.name, "args": args}

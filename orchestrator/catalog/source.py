@@ -7,6 +7,7 @@ import shlex
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -47,23 +48,6 @@ class _Wanted:
         self.inside: dict[str, _Wanted] = {}
         self.line: int | None = None
 
-    def at(self, steps: Iterable[str]) -> "_Wanted":
-        """Return the end of these steps, adding missing ones."""
-        here = self
-        for step in steps:
-            here = here.inside.setdefault(step, _Wanted())
-        return here
-
-    def line_of(self, steps: Iterable[str]) -> int | None:
-        """Return the line of the last step that was reached."""
-        here, line = self, self.line
-        for step in steps:
-            here = here.inside[step]
-            if here.line is None:
-                break
-            line = here.line
-        return line
-
 
 def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
     """Return the line, from 1, of each pointer into a YAML or JSON text, if known.
@@ -73,31 +57,42 @@ def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
     asked = {pointer: parse_pointer(pointer) for pointer in pointers}
     wanted = _Wanted()
     for steps in asked.values():
-        wanted.at(steps)
-    if not (_is_found_in_json(text, wanted) or _is_found_in_yaml(text, wanted)):
-        return {}
-    lines = {pointer: wanted.line_of(steps) for pointer, steps in asked.items()}
-    return {pointer: line for pointer, line in lines.items() if line is not None}
-
-
-def _is_found_in_json(text: str, wanted: _Wanted) -> bool:
+        here = wanted
+        for step in steps:
+            here = here.inside.setdefault(step, _Wanted())
     start = _space(text, 0)
-    if text[start : start + 1] not in ("{", "["):
-        return False
-    try:
-        _JsonLines(text).note(start, wanted, start)
-    except (IndexError, RecursionError, StopIteration, ValueError):
-        return False
-    return True
+    is_found = False
+    if text[start : start + 1] in ("{", "["):
+        with suppress(IndexError, RecursionError, StopIteration, ValueError):
+            _JsonLines(text).note(start, wanted, start)
+            is_found = True
+    if not is_found:
+        try:
+            # JSON is YAML, except for tabs before a line.
+            events: Iterator[Any] = yaml.parse(text.replace("\t", " "), Loader=_LOADER)
+            event = next(events)
+            while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
+                event = next(events)
+            if isinstance(event, yaml.StreamEndEvent):
+                return {}
+            _note_yaml(events, event, wanted, event.start_mark.line)
+        except (yaml.YAMLError, RecursionError):
+            return {}
+    lines: dict[str, int] = {}
+    for pointer, steps in asked.items():
+        here, reached = wanted, wanted.line
+        for step in steps:
+            here = here.inside[step]
+            if here.line is None:
+                break
+            reached = here.line
+        if reached is not None:
+            lines[pointer] = reached
+    return lines
 
 
 def _space(text: str, at: int) -> int:
     return int(_JSON.WHITESPACE.match(text, at).end())
-
-
-def _end(text: str, at: int) -> int:
-    """Return the end of the value that begins at a position."""
-    return int(_scanned(text, at)[1])
 
 
 class _JsonLines:
@@ -109,85 +104,50 @@ class _JsonLines:
 
     def note(self, at: int, wanted: _Wanted, begins: int) -> int:
         """Note the line of the value at a position and of its parts; return its end."""
-        self._line += self._text.count("\n", self._counted, begins)
+        text = self._text
+        self._line += text.count("\n", self._counted, begins)
         self._counted = begins
         wanted.line = self._line
-        if not wanted.inside or self._text[at] not in "{[":
-            return _end(self._text, at)
-        return self._object(at, wanted) if self._text[at] == "{" else self._array(at, wanted)
-
-    def _object(self, at: int, wanted: _Wanted) -> int:
-        text = self._text
-        at = _space(text, at + 1)
-        while text[at] != "}":
-            begins = at
-            key, at = _JSON.scanstring(text, at + 1)
-            at = _space(text, _space(text, at) + 1)  # past the colon
-            at = self._value(at, wanted.inside.get(key), begins)
+        if not wanted.inside or text[at] not in "{[":
+            return int(_scanned(text, at)[1])
+        is_object = text[at] == "{"
+        at, index = _space(text, at + 1), 0
+        while text[at] != ("}" if is_object else "]"):
+            begins, key = at, str(index)
+            if is_object:
+                key, at = _JSON.scanstring(text, at + 1)
+                at = _space(text, _space(text, at) + 1)  # past the colon
+            inner = wanted.inside.get(key)
+            end = int(_scanned(text, at)[1]) if inner is None else self.note(at, inner, begins)
+            at, index = _space(text, end), index + 1
+            at = _space(text, at + 1) if text[at] == "," else at
         return at + 1
 
-    def _array(self, at: int, wanted: _Wanted) -> int:
-        at = _space(self._text, at + 1)
+
+def _note_yaml(events: Iterator[Any], event: Any, wanted: _Wanted | None, line: int) -> None:
+    """Note the line of the value that begins with an event, and of its parts, but of no alias."""
+    if wanted is not None:
+        wanted.line = line + 1
+    kind = type(event)
+    if kind not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+        return
+    if wanted is None or not wanted.inside:
+        depth = 1
+        while depth:
+            kind = type(next(events))
+            if kind in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+                depth += 1
+            elif kind in (yaml.MappingEndEvent, yaml.SequenceEndEvent):
+                depth -= 1
+    elif kind is yaml.MappingStartEvent:
+        while type(key := next(events)) is not yaml.MappingEndEvent:
+            inner = wanted.inside.get(key.value) if type(key) is yaml.ScalarEvent else None
+            _note_yaml(events, next(events), inner, key.start_mark.line)
+    else:
         index = 0
-        while self._text[at] != "]":
-            at = self._value(at, wanted.inside.get(str(index)), at)
+        while type(item := next(events)) is not yaml.SequenceEndEvent:
+            _note_yaml(events, item, wanted.inside.get(str(index)), item.start_mark.line)
             index += 1
-        return at + 1
-
-    def _value(self, at: int, wanted: _Wanted | None, begins: int) -> int:
-        """Return the position after a value and the comma that follows it."""
-        end = self.note(at, wanted, begins) if wanted else _end(self._text, at)
-        end = _space(self._text, end)
-        return _space(self._text, end + 1) if self._text[end] == "," else end
-
-
-def _is_found_in_yaml(text: str, wanted: _Wanted) -> bool:
-    try:
-        # JSON is YAML, except for tabs before a line.
-        events: Iterator[Any] = yaml.parse(text.replace("\t", " "), Loader=_LOADER)
-        for event in events:
-            if not isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
-                is_node = not isinstance(event, yaml.StreamEndEvent)
-                if is_node:
-                    _YamlLines(events).note(event, wanted, event.start_mark.line)
-                return is_node
-    except (yaml.YAMLError, RecursionError):
-        return False
-    return False
-
-
-class _YamlLines:
-    """Reads the events of a YAML text; aliases are not followed."""
-
-    def __init__(self, events: Any) -> None:
-        self._events = events
-
-    def note(self, event: Any, wanted: _Wanted | None, line: int) -> None:
-        """Note the line of the value that begins with an event, and of its parts."""
-        if wanted is not None:
-            wanted.line = line + 1
-        kind = type(event)
-        if kind not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
-            return
-        if wanted is None or not wanted.inside:
-            depth = 1
-            while depth:
-                kind = type(next(self._events))
-                if kind in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
-                    depth += 1
-                elif kind in (yaml.MappingEndEvent, yaml.SequenceEndEvent):
-                    depth -= 1
-        elif kind is yaml.MappingStartEvent:
-            while type(key := next(self._events)) is not yaml.MappingEndEvent:
-                self.note(next(self._events), self._under(key, wanted), key.start_mark.line)
-        else:
-            index = 0
-            while type(item := next(self._events)) is not yaml.SequenceEndEvent:
-                self.note(item, wanted.inside.get(str(index)), item.start_mark.line)
-                index += 1
-
-    def _under(self, key: Any, wanted: _Wanted) -> _Wanted | None:
-        return wanted.inside.get(key.value) if type(key) is yaml.ScalarEvent else None
 
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
@@ -212,9 +172,7 @@ class Sources(NamedTuple):
 
 
 def read_sources(
-    paths: Iterable[str | Path],
-    overlays: Sequence[str | Path] = (),
-    mcp: Sequence[McpListing] = (),
+    paths: Iterable[str | Path], overlays: Sequence[str | Path] = (), mcp: Sequence[McpListing] = ()
 ) -> Sources:
     """Read documents by name, self-contained and with the overlays applied.
 
@@ -226,11 +184,23 @@ def read_sources(
         DocumentInvalid: a file is not a document of a supported version, or an overlay is at fault.
         UsageError: no document was found.
     """
-    found = _with_servers(_read(paths, may_be_empty=bool(mcp)), mcp)
+    found = _read(paths, may_be_empty=bool(mcp))
+    unlisted = list(found.unread)
+    idle: list[IdleAction] = []
+    for listing in mcp:
+        if listing.fault:
+            unlisted.append(listing.left_out)
+        elif listing.server in found.documents:
+            raise UsageError(
+                f"a document is called {listing.server!r} like an MCP server: rename one of them"
+            )
+        else:
+            found.documents[listing.server] = listing.document
+            idle += listing.idle
     own = [_on_disk(path) for path in overlays]
     parsed = [parse_overlay(f.name, read_object(f)) for f in own]
     # An overlay of an unreadable file changes nothing; only the file is reported.
-    left_out = [one.document for one in found.unread]
+    left_out = [one.document for one in unlisted]
     extending = [
         overlay
         for overlay in parsed
@@ -240,23 +210,9 @@ def read_sources(
     return found._replace(
         documents=overlaid.documents,
         files=found.files | {f.name: f for f in own},
-        idle=(*found.idle, *overlaid.idle),
+        idle=(*idle, *overlaid.idle),
+        unread=tuple(unlisted),
     )
-
-
-def _with_servers(found: Sources, mcp: Iterable[McpListing]) -> Sources:
-    documents, unlisted, idle = dict(found.documents), list(found.unread), list(found.idle)
-    for listing in mcp:
-        if listing.fault:
-            unlisted.append(listing.left_out)
-        elif listing.server in documents:
-            raise UsageError(
-                f"a document is called {listing.server!r} like an MCP server: rename one of them"
-            )
-        else:
-            documents[listing.server] = listing.document
-            idle += listing.idle
-    return found._replace(documents=documents, unread=tuple(unlisted), idle=tuple(idle))
 
 
 def file_versions(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
@@ -304,29 +260,20 @@ def find_source_lines(
     """
     inside: dict[Path, dict[tuple[str, str], str]] = defaultdict(dict)
     for document, pointer in wanted:
-        if document in files:
-            file, pointer_there = _file_of(files[document], pointer)
-            inside[file][document, pointer] = pointer_there
+        if document not in files:
+            continue
+        file, steps = files[document], parse_pointer(pointer)
+        is_elsewhere = len(steps) > 1 and steps[0] == FILES_KEY
+        file = file.parent / steps[1] if is_elsewhere else file
+        at = format_pointer(steps[2:]) if is_elsewhere else pointer
+        inside[file][document, pointer] = at
     found: dict[tuple[str, str], SourceLine] = {}
     for file, places in inside.items():
-        lines = _lines_in(file, set(places.values()))
+        lines: dict[str, int] = {}
+        with suppress(OSError, ValueError):  # the file has changed since, or was never readable
+            lines = find_lines(_read_text(file), set(places.values()))
         found |= {place: SourceLine(str(file), lines.get(at)) for place, at in places.items()}
     return found
-
-
-def _file_of(file: Path, pointer: str) -> tuple[Path, str]:
-    """Return the file that holds a place of a document, and the pointer into that file."""
-    steps = parse_pointer(pointer)
-    if len(steps) < 2 or steps[0] != FILES_KEY:
-        return file, pointer
-    return file.parent / steps[1], format_pointer(steps[2:])
-
-
-def _lines_in(file: Path, pointers: Iterable[str]) -> dict[str, int]:
-    try:
-        return find_lines(_read_text(file), pointers)
-    except (OSError, ValueError):  # the file has changed since, or was never readable
-        return {}
 
 
 def located(
@@ -371,7 +318,21 @@ def _read(paths: Iterable[str | Path], *, may_be_empty: bool) -> Sources:
         file, parsed = found
         if file.stem in documents:
             raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
-        documents[file.stem] = bundle(parsed, at=file, read=_Budget().read_object)
+        left = _MAX_MEGABYTES * _MEGABYTE
+
+        def read_part(path: Path) -> JsonObject:
+            """Read a file of the document, up to the size limit in total."""
+            nonlocal left
+            try:
+                left -= path.stat().st_size
+            except OSError as error:
+                raise _unreadable(path, error) from error
+            if left < 0:
+                reason = f"with it, the files of the document hold more than {_MAX_MEGABYTES} MB"
+                raise DocumentUnreadable(str(path), reason)
+            return read_object(path)
+
+        documents[file.stem] = bundle(parsed, at=file, read=read_part)
         files[file.stem] = file
     if not documents and not may_be_empty:
         named = ", ".join(str(path) for path in asked) or "nothing"
@@ -393,23 +354,6 @@ def _on_disk(path: str | Path) -> Path:
     fetched = f"curl -fL -o {shlex.quote(file)} {shlex.quote(f'{scheme}://{rest}')}"
     reason = f"it is an address, and only files are read; fetch it, and name that file: {fetched}"
     raise DocumentUnreadable(f"{scheme}://{rest}", reason)
-
-
-class _Budget:
-    """Reads the files of one document, up to the size limit in total."""
-
-    def __init__(self) -> None:
-        self._left = _MAX_MEGABYTES * _MEGABYTE
-
-    def read_object(self, path: Path) -> JsonObject:
-        try:
-            self._left -= path.stat().st_size
-        except OSError as error:
-            raise _unreadable(path, error) from error
-        if self._left < 0:
-            reason = f"with it, the files of the document hold more than {_MAX_MEGABYTES} MB"
-            raise DocumentUnreadable(str(path), reason)
-        return read_object(path)
 
 
 def _unreadable(path: Path, error: OSError) -> DocumentUnreadable:
@@ -457,11 +401,21 @@ def parse_object(name: str, text: str) -> JsonObject:
 
 def _parsed_value(text: str, *, is_json: bool) -> Any:
     """Return the value of JSON or YAML; JSON may have tabs, which YAML refuses."""
+
+    def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in result:
+                raise ValueError(f"the key {name!r} is there twice")
+            result[name] = value
+        return result
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is no JSON number")
+
     try:
         if is_json or text.lstrip().startswith("{"):
-            return json.loads(
-                text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
-            )
+            return json.loads(text, object_pairs_hook=without_repeats, parse_constant=refuse)
     except ValueError:
         if is_json:
             raise
@@ -487,13 +441,16 @@ def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject] | UnreadFil
     """
     for path in paths:
         if not path.is_dir():
-            yield path, _checked(path, read_object(path))
+            parsed = read_object(path)
+            check_version(DocumentNode.of(path.stem, parsed), str(path))
+            yield path, parsed
             continue
         for file in _files_in(path):
             try:
                 parsed = read_object(file)
                 if "openapi" in parsed or "swagger" in parsed:
-                    yield file, _checked(file, parsed)
+                    check_version(DocumentNode.of(file.stem, parsed), str(file))
+                    yield file, parsed
             except (DocumentUnreadable, DocumentInvalid) as fault:
                 yield unread(file.stem, str(file), fault)
 
@@ -504,21 +461,3 @@ def _files_in(folder: Path) -> list[Path]:
     except OSError as error:
         raise _unreadable(folder, error) from error
     return [file for file in found if file.suffix in SUFFIXES and not file.is_dir()]
-
-
-def _checked(file: Path, parsed: JsonObject) -> JsonObject:
-    check_version(DocumentNode.of(file.stem, parsed), str(file))
-    return parsed
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in result:
-            raise ValueError(f"the key {name!r} is there twice")
-        result[name] = value
-    return result
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")

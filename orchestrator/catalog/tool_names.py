@@ -62,7 +62,12 @@ def why_named(operation: Operation, name: str) -> str | None:
 
 def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
     said = Counter(operation.operation_id for operation in operations)
-    preferred = [_preferred_name(op, is_unique=said[op.operation_id] == 1) for op in operations]
+    preferred: list[str] = []
+    for op in operations:
+        # The name that it would have if it were the only one.
+        own = op.operation_id if said[op.operation_id] == 1 else None
+        of_place = f"{op.method.lower()} {_BRACES.sub('', op.path)}"
+        preferred.append((_shaped(own) if own else "") or _shaped(of_place))
     often = Counter(preferred)
     return {
         place_of(op): name
@@ -70,13 +75,6 @@ def _named_within(operations: Sequence[Operation]) -> dict[Place, str]:
         else _marked(name, f"{op.method} {op.path}")
         for op, name in zip(operations, preferred, strict=True)
     }
-
-
-def _preferred_name(operation: Operation, *, is_unique: bool) -> str:
-    """Return the name that an operation would have if it were the only one."""
-    said = operation.operation_id if is_unique else None
-    of_place = f"{operation.method.lower()} {_BRACES.sub('', operation.path)}"
-    return (_shaped(said) if said else "") or _shaped(of_place)
 
 
 def _shaped(text: str) -> str:

@@ -38,7 +38,11 @@ def load_yaml(text: str) -> Any:
     try:
         return _Builder(yaml.parse(text, Loader=_Loader)).document()
     except yaml.YAMLError as error:
-        raise ValueError(_one_line(error)) from error
+        if not isinstance(error, yaml.MarkedYAMLError):
+            raise ValueError(" ".join(str(error).split())) from error
+        mark = error.problem_mark
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        raise ValueError(f"{error.problem or error.context}{place}") from error
 
 
 class _Builder:
@@ -102,10 +106,15 @@ class _Builder:
             event = next(self._events)
             value, added = self._node(event)
             size += added
-            if is_merge:
-                merged += _mappings(value, event)
-            else:
+            if not is_merge:
                 content[key.value] = value
+                continue
+            # One mapping, or a list in which the first wins.
+            listed = value if isinstance(value, list) else [value]
+            mappings = [one for one in listed if isinstance(one, dict)]
+            if len(mappings) < len(listed):
+                _refuse("only mappings can be merged", event)
+            merged += mappings
         # The first merged mapping wins, and the mapping's own keys win over all.
         return {k: v for one in (*reversed(merged), content) for k, v in one.items()}, size
 
@@ -132,15 +141,6 @@ class _Builder:
         if self._aliased > _MAX_ALIASED:
             _refuse(f"its aliases stand for more than {_MAX_ALIASED:,} values", event)
         return value, size
-
-
-def _mappings(value: JsonValue, event: Any) -> list[JsonObject]:
-    """Return the mappings of a merge key: one, or a list in which the first wins."""
-    found = value if isinstance(value, list) else [value]
-    mappings = [one for one in found if isinstance(one, dict)]
-    if len(mappings) < len(found):
-        _refuse("only mappings can be merged", event)
-    return mappings
 
 
 def _scalar_value(event: Any) -> JsonValue:
@@ -171,11 +171,3 @@ def _plain_value(text: str) -> JsonValue:
 
 def _refuse(reason: str, event: Any) -> NoReturn:
     raise yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    mark = error.problem_mark
-    place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-    return f"{error.problem or error.context}{place}"

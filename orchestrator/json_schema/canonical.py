@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import rfc8785
 from pydantic import JsonValue
@@ -95,8 +95,7 @@ _MAX_BITS = 1_024
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
-class Defect:
+class Defect(NamedTuple):
     """A value that a document cannot hold, and the path to it."""
 
     path: tuple[str | int, ...]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -61,7 +62,10 @@ class SchemaNames:
         if not found.resources and not found.anchors:
             return None
         address, fragment = urldefrag(reference)
-        base = urljoin(self._base_of(written_at), address)
+        bases = self._found.bases
+        around = (written_at[:length] for length in range(len(written_at), -1, -1))
+        base = next((bases[outer] for outer in around if outer in bases), "")
+        base = urljoin(base, address)
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             return found.anchors.get((base, fragment))
@@ -71,11 +75,6 @@ class SchemaNames:
     def is_dynamic(self, name: str) -> bool:
         """Return True if several schemas have a `$dynamicAnchor` of that name."""
         return self._found.dynamic[name] > 1
-
-    def _base_of(self, path: _Path) -> str:
-        bases = self._found.bases
-        around = (path[:length] for length in range(len(path), -1, -1))
-        return next((bases[outer] for outer in around if outer in bases), "")
 
     @cached_property
     def _found(self) -> _Found:
@@ -90,29 +89,17 @@ class SchemaNames:
                     base = quote(path[1])
                     found.resources[base] = path
                     found.bases[path] = base
-                base = self._note(found, value, path, base)
+                if isinstance(declared := value.get("$id"), str):
+                    with suppress(ValueError):  # an invalid one leaves the base unchanged
+                        base = urldefrag(urljoin(base, declared)).url
+                    found.resources.setdefault(base, path)
+                    found.bases[path] = base
+                for keyword in ("$anchor", "$dynamicAnchor"):
+                    if isinstance(name := value.get(keyword), str):
+                        found.anchors.setdefault((base, name), path)
+                        found.dynamic[name] += keyword == "$dynamicAnchor"
                 waiting += [(v, (*path, k), base) for k, v in value.items() if k not in _VALUES]
         return found
-
-    def _note(self, found: _Found, schema: JsonObject, path: _Path, base: str) -> str:
-        if isinstance(declared := schema.get("$id"), str):
-            base = _joined(base, declared)
-            found.resources.setdefault(base, path)
-            found.bases[path] = base
-        for keyword in ("$anchor", "$dynamicAnchor"):
-            if isinstance(name := schema.get(keyword), str):
-                found.anchors.setdefault((base, name), path)
-        if isinstance(name := schema.get("$dynamicAnchor"), str):
-            found.dynamic[name] += 1
-        return base
-
-
-def _joined(base: str, declared: str) -> str:
-    """Resolve a URI against its base; an invalid one leaves the base unchanged."""
-    try:
-        return urldefrag(urljoin(base, declared)).url
-    except ValueError:
-        return base
 
 
 @dataclass(frozen=True)
@@ -268,17 +255,34 @@ class DocumentNode:
         Raises:
             DocumentInvalid: it leads nowhere or out of the document.
         """
-        found, fault = self._pointed(reference)
-        if fault is None:
-            return found
-        address, _, fragment = _as_written(reference)
+        address, _, fragment = reference.partition("#")
+        path: _Path | None = None
+        try:
+            path = parse_reference(reference)
+            is_file = path is not None and path[:1] == (FILES_KEY,) and len(path) > 1
+            why = follow(self.root, path[:2]) if path is not None and is_file else None
+            if path is None and ":" in address:
+                fault = self.invalid(
+                    f"{reference!r} is a URL, and nothing is read from the network",
+                    "keep a copy in a file next to the document, and refer to that",
+                )
+            elif path is None:
+                fault = self.invalid(f"{reference!r} is in another file, which is not at hand")
+            elif isinstance(why, str):
+                fault = self.invalid(f"{path[1]!r} cannot be read: {why}", _FIX_FILE)
+            else:
+                return self._placed(path)
+        except (LookupError, ValueError):
+            fault = self.invalid(f"{reference!r} leads nowhere")
+        if path is not None and path[:1] == (FILES_KEY,) and len(path) > 1:
+            # As written, before bundling rewrote it.
+            address, fragment = path[1], format_pointer(path[2:])
         for around in (self.path, ()):
-            try:
-                path = self.names.path_of(f"{address}#{fragment}", around) if self.names else None
-                if path is not None:
-                    return self._placed(path)
-            except (LookupError, ValueError):
-                pass  # raise the error of the pointer instead
+            # A name that leads nowhere leaves the error of the pointer.
+            with suppress(LookupError, ValueError):
+                named = self.names.path_of(f"{address}#{fragment}", around) if self.names else None
+                if named is not None:
+                    return self._placed(named)
         raise fault
 
     def dynamic_target(self, reference: str) -> "DocumentNode | None":
@@ -292,26 +296,6 @@ class DocumentNode:
         is_dynamic = is_anchor and self.names is not None and self.names.is_dynamic(name)
         return None if is_dynamic else found
 
-    def _pointed(self, reference: str) -> "tuple[DocumentNode, DocumentInvalid | None]":
-        """Return the target of a reference by pointer, or this node and the error."""
-        try:
-            path = parse_reference(reference)
-            if path is None:
-                return self, self._elsewhere(reference)
-            if (why := _why_unread(self.root, path)) is not None:
-                return self, self.invalid(f"{path[1]!r} cannot be read: {why}", _FIX_FILE)
-            return self._placed(path), None
-        except (LookupError, ValueError):
-            return self, self.invalid(f"{reference!r} leads nowhere")
-
-    def _elsewhere(self, reference: str) -> DocumentInvalid:
-        if ":" in reference.partition("#")[0]:
-            return self.invalid(
-                f"{reference!r} is a URL, and nothing is read from the network",
-                "keep a copy in a file next to the document, and refer to that",
-            )
-        return self.invalid(f"{reference!r} is in another file, which is not at hand")
-
     def _placed(self, path: tuple[str, ...]) -> "DocumentNode":
         value = follow(self.root, path)
         return DocumentNode(self.document, self.root, value, path, names=self.names)
@@ -319,22 +303,3 @@ class DocumentNode:
     def _child(self, key: str, value: JsonValue) -> "DocumentNode":
         path = (*self.path, key)
         return DocumentNode(self.document, self.root, value, path, names=self.names)
-
-
-def _why_unread(root: JsonObject, path: tuple[str, ...]) -> str | None:
-    """Return why the file that a path enters could not be read; None if it was read."""
-    if path[:1] != (FILES_KEY,) or len(path) < 2:
-        return None
-    held = follow(root, path[:2])
-    return held if isinstance(held, str) else None
-
-
-def _as_written(reference: str) -> tuple[str, str, str]:
-    """Return address and fragment of a reference as written, before bundling rewrote it."""
-    try:
-        path = parse_reference(reference)
-    except ValueError:
-        path = None
-    if path is None or path[:1] != (FILES_KEY,) or len(path) < 2:
-        return reference.partition("#")
-    return path[1], "#", format_pointer(path[2:])

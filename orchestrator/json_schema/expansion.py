@@ -1,7 +1,7 @@
 """Expansion of document schemas: references are inlined or point to `$defs`."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
@@ -20,7 +20,6 @@ from orchestrator.json_schema.openapi_dialect import (
     restricted_to,
 )
 from orchestrator.json_schema.references import (
-    dynamic_reference_of,
     format_reference,
     parse_reference,
     reference_of,
@@ -49,6 +48,7 @@ class _Vertex:
     path: _Path
     targets: list[DocumentNode]
     own_size: int
+    """Schema nodes of this one without its references, including itself."""
     own_height: int
     # Tarjan's algorithm: order of discovery, and the earliest vertex that is reachable.
     number: int
@@ -70,19 +70,16 @@ class SchemaGraph:
 
     def must_define(self, schema: DocumentNode, limit: int = _INLINE_LIMIT) -> bool:
         """Return True if the schema is recursive, or too large to repeat at every mention."""
-        vertex = self._examined(schema)
+        vertex = self.examined(schema)
         return vertex.is_recursive or vertex.size > limit or vertex.height > _MAX_HEIGHT
 
     def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
         """Return the size limit for inlining referenced schemas into a whole of these schemas."""
-        total = sum(self._examined(schema).size for schema in schemas)
+        total = sum(self.examined(schema).size for schema in schemas)
         return _INLINE_LIMIT if total <= _INLINE_TOTAL else _SMALLEST
 
-    def own_size(self, schema: DocumentNode) -> int:
-        """Return the number of schemas in this one without its references, including itself."""
-        return self._examined(schema).own_size
-
-    def _examined(self, schema: DocumentNode) -> _Vertex:
+    def examined(self, schema: DocumentNode) -> _Vertex:
+        """Return the sizes of a schema, with and without its references, and what it refers to."""
         if (known := self._vertices.get(schema.path)) is not None:
             return known
         try:
@@ -103,8 +100,23 @@ class SchemaGraph:
                     waiting.pop()
                     if waiting:
                         waiting[-1][0].lowest = min(waiting[-1][0].lowest, vertex.lowest)
-                    if vertex.lowest == vertex.number:
-                        self._close_component(vertex)
+                    if vertex.lowest != vertex.number:
+                        continue
+                    # All open vertices up to this one reach each other.
+                    component = [self._open.pop()]
+                    while component[-1] is not vertex:
+                        component.append(self._open.pop())
+                    for member in component:
+                        member.is_open = False
+                        member.is_recursive |= len(component) > 1
+                    for member in component:
+                        others = [self._vertices[target.path] for target in member.targets]
+                        inlined = [other for other in others if not other.is_recursive]
+                        total = member.own_size + sum(other.size for other in inlined)
+                        # Chains of doublings would otherwise need numbers of thousands of digits.
+                        member.size = min(total, _COUNTED)
+                        highest = max((other.height for other in inlined), default=0)
+                        member.height = member.own_height + highest
             return first
         except DocumentInvalid:
             for vertex in self._open:
@@ -123,25 +135,6 @@ class SchemaGraph:
         self._vertices[schema.path] = vertex
         self._open.append(vertex)
         return vertex
-
-    def _close_component(self, first: _Vertex) -> None:
-        """Complete the component of `first`: all open vertices up to it reach each other."""
-        component: list[_Vertex] = []
-        while not component or component[-1] is not first:
-            component.append(self._open.pop())
-        for member in component:
-            member.is_open = False
-            member.is_recursive |= len(component) > 1
-        for member in component:
-            self._measure(member)
-
-    def _measure(self, vertex: _Vertex) -> None:
-        others = [self._vertices[target.path] for target in vertex.targets]
-        inlined = [other for other in others if not other.is_recursive]
-        total = vertex.own_size + sum(other.size for other in inlined)
-        # Chains of doublings would otherwise need numbers of thousands of digits.
-        vertex.size = min(total, _COUNTED)
-        vertex.height = vertex.own_height + max((other.height for other in inlined), default=0)
 
 
 _DROPPED = frozenset(
@@ -246,9 +239,13 @@ class SchemaExpansion:
         while nearest:
             further: set[str] = set()
             for name in nearest:
-                size = self.graph.own_size(self._targets[name])
+                size = self.graph.examined(self._targets[name]).own_size
                 if carried and carried + size > _CARRIED:
-                    defs[name] = self._abridged(name)
+                    if name not in self._abridgements:
+                        written = self._targets[name].mapping().items()
+                        kept: JsonObject = {k: v for k, v in written if k in _KEPT_OF_ABRIDGED}
+                        self._abridgements[name] = {**kept, "$comment": _ABRIDGED}
+                    defs[name] = self._abridgements[name]
                     continue
                 carried += size
                 defs[name] = self._definition(name)
@@ -262,13 +259,6 @@ class SchemaExpansion:
             self._definitions[name] = expanded
             self._reached[name] = self._referred(expanded)
         return self._definitions[name]
-
-    def _abridged(self, name: str) -> JsonObject:
-        if name not in self._abridgements:
-            written = self._targets[name].mapping()
-            kept: JsonObject = {k: v for k, v in written.items() if k in _KEPT_OF_ABRIDGED}
-            self._abridgements[name] = {**kept, "$comment": _ABRIDGED}
-        return self._abridgements[name]
 
     def _referred(self, schema: JsonObject) -> frozenset[str]:
         """Return the names of the definitions that an expanded schema mentions.
@@ -310,38 +300,55 @@ class SchemaExpansion:
         if reference_of(schema.value) is not None:
             schema.resolved()
         if targets := _referred_schemas(schema):
-            expansions: list[JsonValue] = [self._expand_target(target, way) for target in targets]
+            expansions: list[JsonValue] = []
+            for target in targets:
+                if not self.graph.must_define(target, way.limit):
+                    expansions.append(self._expand(target, way))
+                    continue
+                # The name depends only on the path, so that digests are stable.
+                path = target.path
+                is_component = path[:2] == ("components", "schemas") and len(path) == 3
+                name = path[-1] if path else ""
+                if not is_component or not _COMPONENT.fullmatch(name):
+                    name = f"{name}-{sha256(target.pointer.encode()).hexdigest()[:12]}"
+                self._targets[name] = target
+                expansions.append({"$ref": format_reference(_DEFS, name)})
+            # OpenAPI 3.0 ignores the keywords next to a $ref; a description is harmless.
             siblings: JsonObject = {
                 keyword: self._expand_keyword(keyword, child, way)
                 for keyword, child in schema.raw_items()
-                if keyword != "$ref" and self._is_kept_next_to_reference(keyword)
+                if keyword not in _DROPPED
+                and keyword != "$ref"
+                and (keyword in ANNOTATIONS or not self._is_3_0)
             }
             (first, *more) = expansions
             if isinstance(first, dict) and not more and siblings.keys() <= ANNOTATIONS:
                 return {**first, **siblings} if siblings else first
             return {"allOf": expansions, **siblings}
-        way = way._replace(hidden=way.hidden | self._hidden_names(schema))
+        hidden = way.hidden | self._hidden_names(schema)
+        way = way._replace(hidden=hidden)
         expanded: JsonObject = {}
         for keyword, child in schema.raw_items():
             if keyword not in _DROPPED:
                 expanded[keyword] = self._expand_keyword(keyword, child, way)
-        _without_hidden(expanded, way.hidden)
-        _restrict_alternatives(expanded, schema)
-        is_nullable = schema.mapping().get("nullable") is True
+        properties, required = expanded.get("properties"), expanded.get("required")
+        if hidden and isinstance(properties, dict):
+            expanded["properties"] = {n: s for n, s in properties.items() if n not in hidden}
+        if hidden and isinstance(required, list):
+            expanded["required"] = [name for name in required if name not in hidden]
+        written = schema.mapping()
+        selector = discriminator_property(written)
+        for keyword in ("oneOf", "anyOf") if selector is not None else ():
+            branches, alternatives = written.get(keyword), expanded.get(keyword)
+            if selector and isinstance(branches, list) and isinstance(alternatives, list):
+                selected = branch_values(written, branches, lambda ref: schema.target(ref).value)
+                # Each alternative has only the discriminator values that select it.
+                for at, one in enumerate(selected or ()):
+                    branch = alternatives[at]
+                    if isinstance(branch, dict) and not one.is_own:
+                        alternatives[at] = restricted_to(branch, selector, one.values)
+        is_nullable = written.get("nullable") is True
         return as_json_schema(expanded, is_3_0=self._is_3_0, is_nullable=is_nullable)
-
-    def _expand_target(self, target: DocumentNode, way: _Way) -> JsonObject:
-        if not self.graph.must_define(target, way.limit):
-            return self._expand(target, way)
-        name = _def_name(target)
-        self._targets[name] = target
-        return {"$ref": format_reference(_DEFS, name)}
-
-    def _is_kept_next_to_reference(self, keyword: str) -> bool:
-        if keyword in _DROPPED:
-            return False
-        # OpenAPI 3.0 ignores the keywords next to a $ref; a description is harmless.
-        return keyword in ANNOTATIONS if self._is_3_0 else True
 
     def _expand_keyword(self, keyword: str, child: DocumentNode, way: _Way) -> JsonValue:
         inner = way._replace(hidden=frozenset())
@@ -359,34 +366,22 @@ class SchemaExpansion:
     def _hidden_names(self, schema: DocumentNode) -> frozenset[str]:
         """Return the properties to leave out, including hidden ones of its allOf members."""
         names: set[str] = set()
-        for part in _all_of(schema):
-            if (properties := part.raw("properties")) is not None:
-                names |= {
-                    name for name, place in named_schemas(properties) if self._is_hidden(place)
-                }
+        seen: set[_Path] = set()
+        waiting = [schema]
+        while waiting:
+            part = waiting.pop().resolved()
+            if part.path in seen:
+                continue
+            seen.add(part.path)
+            if len(seen) > _MAX_PARTS:
+                raise schema.invalid(f"allOf combines more than {_MAX_PARTS} schemas here")
+            properties, members = part.raw("properties"), part.raw("allOf")
+            for name, place in named_schemas(properties) if properties is not None else ():
+                values = (place.value, place.resolved().value)
+                if any(isinstance(v, dict) and v.get(self._hidden) is True for v in values):
+                    names.add(name)
+            waiting += members.raw_elements() if members is not None else ()
         return frozenset(names)
-
-    def _is_hidden(self, schema: DocumentNode) -> bool:
-        return any(
-            isinstance(place.value, dict) and place.value.get(self._hidden) is True
-            for place in (schema, schema.resolved())
-        )
-
-
-def _all_of(schema: DocumentNode) -> Iterator[DocumentNode]:
-    """Yield the schema and the members of its allOf, recursively, each once."""
-    seen: set[_Path] = set()
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop().resolved()
-        if part.path in seen:
-            continue
-        seen.add(part.path)
-        if len(seen) > _MAX_PARTS:
-            raise schema.invalid(f"allOf combines more than {_MAX_PARTS} schemas here")
-        yield part
-        if (members := part.raw("allOf")) is not None:
-            waiting.extend(members.raw_elements())
 
 
 def _referred_schemas(schema: DocumentNode) -> list[DocumentNode]:
@@ -394,18 +389,11 @@ def _referred_schemas(schema: DocumentNode) -> list[DocumentNode]:
 
     A `$dynamicRef` that means another schema on each way to it is left out: any value is valid.
     """
-    reference, dynamic = reference_of(schema.value), dynamic_reference_of(schema.value)
+    reference = reference_of(schema.value)
+    dynamic = schema.value.get("$dynamicRef") if isinstance(schema.value, dict) else None
     found = [schema.target(reference)] if reference is not None else []
-    meant = schema.dynamic_target(dynamic) if dynamic is not None else None
+    meant = schema.dynamic_target(dynamic) if isinstance(dynamic, str) else None
     return [*found, meant] if meant is not None else found
-
-
-def _def_name(target: DocumentNode) -> str:
-    """Return a name that depends only on the path, so that digests are stable."""
-    path = target.path
-    if path[:2] == ("components", "schemas") and len(path) == 3 and _COMPONENT.fullmatch(path[2]):
-        return path[2]
-    return f"{path[-1] if path else ''}-{sha256(target.pointer.encode()).hexdigest()[:12]}"
 
 
 def _def_referred(schema: JsonObject) -> str:
@@ -415,36 +403,3 @@ def _def_referred(schema: JsonObject) -> str:
         return ""
     steps = parse_reference(reference)
     return steps[1] if steps is not None and len(steps) == 2 else ""
-
-
-def _restrict_alternatives(expanded: JsonObject, schema: DocumentNode) -> None:
-    """Restrict each alternative to the discriminator values that select it."""
-    written = schema.mapping()
-    name = discriminator_property(written)
-    for keyword in ("oneOf", "anyOf") if name is not None else ():
-        branches, expansions = written.get(keyword), expanded.get(keyword)
-        if name is None or not isinstance(branches, list) or not isinstance(expansions, list):
-            continue
-        selected = branch_values(
-            written, branches, lambda reference: schema.target(reference).value
-        )
-        expanded[keyword] = (
-            [
-                restricted_to(branch, name, one.values)
-                if isinstance(branch, dict) and not one.is_own
-                else branch
-                for branch, one in zip(expansions, selected, strict=True)
-            ]
-            if selected is not None
-            else expansions
-        )
-
-
-def _without_hidden(schema: JsonObject, hidden: frozenset[str]) -> None:
-    if not hidden:
-        return
-    properties, required = schema.get("properties"), schema.get("required")
-    if isinstance(properties, dict):
-        schema["properties"] = {n: s for n, s in properties.items() if n not in hidden}
-    if isinstance(required, list):
-        schema["required"] = [name for name in required if name not in hidden]

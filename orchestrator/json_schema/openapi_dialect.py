@@ -1,13 +1,14 @@
 """Schema keywords of OpenAPI: version, `nullable`, `example`, exclusive bounds, discriminators."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import listed_values
 
 _VERSION = re.compile(r"(3)\.([012])(?:\.\S+)?")
 
@@ -62,10 +63,8 @@ def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> Js
             del schema[exclusive]
             if flag and inclusive in schema:
                 schema[exclusive] = schema.pop(inclusive)
-    return _nullable(schema) if is_nullable else schema
-
-
-def _nullable(schema: JsonObject) -> JsonObject:
+    if not is_nullable:
+        return schema
     kind, choices = schema.get("type"), schema.get("enum")
     if not isinstance(kind, str):
         # Next to a composition, nullable is meant to widen the composition.
@@ -106,9 +105,19 @@ def branch_values(
         return None
     mapping = schema["discriminator"].get("mapping")
     named = mapping if isinstance(mapping, Mapping) else {}
-    found = [_values_of(branch, name, named, lookup) for branch in branches]
-    known = [one for one in found if one is not None]
-    return known if len(known) == len(found) else None
+    found: list[BranchValues] = []
+    for branch in branches:
+        if own := _own_values(branch, name, lookup, _HOPS):
+            found.append(BranchValues(own, is_own=True))
+            continue
+        reference = branch.get("$ref") if isinstance(branch, Mapping) else None
+        if not isinstance(reference, str):
+            return None
+        schema_name = reference.rpartition("/")[2]
+        mapped = {value for value, meant in named.items() if meant in (reference, schema_name)}
+        values = frozenset(map(str, mapped or {schema_name}))
+        found.append(BranchValues(values, is_own=False))
+    return found
 
 
 def restricted_to(branch: JsonObject, name: str, values: Iterable[str]) -> JsonObject:
@@ -120,20 +129,6 @@ def restricted_to(branch: JsonObject, name: str, values: Iterable[str]) -> JsonO
     return {**branch, "properties": {**known, name: restricted}}
 
 
-def _values_of(
-    branch: Any, name: str, mapping: Mapping[str, Any], lookup: Lookup
-) -> BranchValues | None:
-    own = _own_values(branch, name, lookup, _HOPS)
-    if own:
-        return BranchValues(own, is_own=True)
-    reference = branch.get("$ref") if isinstance(branch, Mapping) else None
-    if not isinstance(reference, str):
-        return None
-    schema_name = reference.rpartition("/")[2]
-    mapped = {value for value, meant in mapping.items() if meant in (reference, schema_name)}
-    return BranchValues(frozenset(map(str, mapped or {schema_name})), is_own=False)
-
-
 def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[str]:
     """Return the strings that a schema allows for a property; empty if it allows any."""
     schema = _followed(schema, lookup)
@@ -141,25 +136,17 @@ def _own_values(schema: Any, name: str, lookup: Lookup, hops: int) -> frozenset[
         return frozenset()
     properties = schema.get("properties")
     wanted = _followed(properties.get(name), lookup) if isinstance(properties, Mapping) else None
-    if isinstance(wanted, Mapping):
-        texts = frozenset(text for text in _listed(wanted) if isinstance(text, str))
-        if texts:
-            return texts
+    values = listed_values(wanted) if isinstance(wanted, Mapping) else ()
+    if texts := [text for text in values if isinstance(text, str)]:
+        return frozenset(texts)
     for member in schema.get("allOf") or ():
-        if texts := _own_values(member, name, lookup, hops - 1):
-            return texts
+        if inherited := _own_values(member, name, lookup, hops - 1):
+            return inherited
     for keyword in ("oneOf", "anyOf"):
         inner = [_own_values(one, name, lookup, hops - 1) for one in schema.get(keyword) or ()]
         if inner and all(inner):
             return frozenset[str]().union(*inner)
     return frozenset()
-
-
-def _listed(schema: Mapping[str, Any]) -> Iterator[Any]:
-    if "const" in schema:
-        yield schema["const"]
-    elif isinstance(schema.get("enum"), list):
-        yield from schema["enum"]
 
 
 def _followed(schema: Any, lookup: Lookup) -> Any:

@@ -10,7 +10,7 @@ neither a match nor a mismatch; so is a pattern with back references.
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import jsonschema_rs
 import regress
@@ -55,21 +55,11 @@ _MANY: Final = 10**6
 """More repetitions than any engine compiles."""
 
 
+PatternFault = Literal["malformed", "undecided", "slow"]
+
+
 class Untranslatable(ValueError):
     """A construct that has another meaning in every bounded engine."""
-
-
-@dataclass(frozen=True)
-class Translated:
-    """A pattern in the syntax of Rust's engines."""
-
-    text: str
-    weight: int
-    """The maximum number of consumed characters, counting an endless repetition once."""
-    is_regular: bool
-    """True without look-arounds: one pass over the text decides it."""
-    depth: int
-    """Nesting depth of look-arounds."""
 
 
 @dataclass
@@ -85,14 +75,6 @@ class _Frame:
         return self.prefix not in ("", "(", "(?:")
 
 
-@dataclass
-class _Piece:
-    """A part of the pattern that a quantifier may follow."""
-
-    text: str
-    weight: int = 1
-
-
 class _Translation:
     """A pattern on its way to Rust's engines: read with the flag u, or as browsers without it."""
 
@@ -105,23 +87,38 @@ class _Translation:
         self._is_regular = True
         self._depth = 0
 
-    def run(self) -> Translated:
+    def run(self) -> "_Pattern":
         while self._at < len(self._pattern):
             piece = self._piece()
-            if piece is not None:
-                self._add(piece)
+            if piece is None:
+                continue
+            frame = self._open[-1]
+            text, weight = piece
+            least, most, repeated = self._quantifier()
+            frame.weight += weight * max(1, most if most is not None else least + 1)
+            frame.weight = min(frame.weight, _MANY * _MANY)
+            self._written += (text, repeated, *([_APART] if repeated else []))
         (whole,) = self._open
-        text = "".join(self._as_taken(part) for part in self._written)
-        return Translated(text, max(whole.weight, 1), self._is_regular, self._depth)
+        # The engine is known only after the whole pattern.
+        is_regular = self._is_regular
+        shown = {sign: either[not is_regular] for sign, either in _BOUNDARIES.items()}
+        shown |= {_APART: ""} if is_regular else {}
+        text, weight = (
+            "".join(shown.get(part, part) for part in self._written),
+            max(whole.weight, 1),
+        )
+        counted = _COUNTED.fullmatch(text)
+        if counted is None:
+            return _Pattern(self._pattern, text, weight, is_regular, self._depth)
+        least, most = int(counted[2]), int(counted[3]) if counted[3] else None
+        text = f"^{counted[1]}*$"
+        return _Pattern(self._pattern, text, 1, is_regular, self._depth, least, most)
 
-    def _as_taken(self, part: str) -> str:
-        """Return a part for the engine, which is known only after the whole pattern."""
-        if part == _APART and self._is_regular:
-            return ""
-        return _BOUNDARIES[part][not self._is_regular] if part in _BOUNDARIES else part
+    def _piece(self) -> tuple[str, int] | None:
+        """Read the next part, which a quantifier may follow, and the characters that it consumes.
 
-    def _piece(self) -> _Piece | None:
-        """Read the next part; None if it only structures its neighbours."""
+        None if it only structures its neighbours.
+        """
         sign = self._pattern[self._at]
         if sign == "(":
             found = _GROUP.match(self._pattern, self._at)
@@ -134,33 +131,38 @@ class _Translation:
             self._depth = max(self._depth, sum(looking.looks for looking in self._open))
             self._written.append(frame.prefix)
             return None
-        if sign == ")":
-            return self._close_group()
-        if sign == "[":
-            return _Piece(self._class())
         self._at += 1
+        if sign == ")":
+            frame = self._open.pop()
+            if frame.looks and _QUANTIFIER.match(self._pattern, self._at):
+                raise Untranslatable("a look-around that is repeated")
+            return ")", frame.weight
+        if sign == "[":
+            is_negated = self._pattern.startswith("^", self._at)
+            self._at += is_negated
+            kept = self._members()
+            if not kept:
+                return _ANYTHING if is_negated else _NOTHING, 1
+            return f"[{'^' if is_negated else ''}{kept}]", 1
         if sign == "|":
             self._written.append("|")
             return None
         if sign in "^$":
-            return _Piece(sign, weight=0)
+            return sign, 0
         if sign == ".":
-            return _Piece(_ANY_BUT_LINE_ENDS)
-        return self._escaped() if sign == "\\" else _Piece(_literal(ord(sign)))
-
-    def _close_group(self) -> _Piece:
-        self._at += 1
-        frame = self._open.pop()
-        if frame.looks and _QUANTIFIER.match(self._pattern, self._at):
-            raise Untranslatable("a look-around that is repeated")
-        return _Piece(")", weight=frame.weight)
-
-    def _add(self, piece: _Piece) -> None:
-        frame = self._open[-1]
-        least, most, text = self._quantifier()
-        frame.weight += piece.weight * max(1, most if most is not None else least + 1)
-        frame.weight = min(frame.weight, _MANY * _MANY)
-        self._written += (piece.text, text, *([_APART] if text else []))
+            return _ANY_BUT_LINE_ENDS, 1
+        if sign != "\\":
+            return _literal(ord(sign)), 1
+        sign = self._pattern[self._at]
+        if sign in "bB" or sign in _SETS:
+            self._at += 1
+            return f"\\{sign}" if sign in "bB" else f"[{_SETS[sign]}]", 1
+        if self._is_unicode and (found := _PROPERTY.match(self._pattern, self._at)):
+            self._at = found.end()
+            return f"\\{found[0]}", 1
+        if sign in "123456789" or (sign == "k" and (self._is_unicode or self._has_names)):
+            raise Untranslatable("a reference to a group")
+        return _literal(self._character()), 1
 
     def _quantifier(self) -> tuple[int, int | None, str]:
         found = _QUANTIFIER.match(self._pattern, self._at)
@@ -174,21 +176,6 @@ class _Translation:
         above = _number(found[4]) if found[4] else None
         most = above if found[3] else least
         return least, most, f"{{{least},{'' if most is None else most}}}{found[5]}"
-
-    def _escaped(self) -> _Piece:
-        sign = self._pattern[self._at]
-        if sign in "bB":
-            self._at += 1
-            return _Piece(f"\\{sign}")
-        if sign in _SETS:
-            self._at += 1
-            return _Piece(f"[{_SETS[sign]}]")
-        if self._is_unicode and (found := _PROPERTY.match(self._pattern, self._at)):
-            self._at = found.end()
-            return _Piece(f"\\{found[0]}")
-        if sign in "123456789" or (sign == "k" and (self._is_unicode or self._has_names)):
-            raise Untranslatable("a reference to a group")
-        return _Piece(_literal(self._character()))
 
     def _character(self) -> int:
         sign = self._pattern[self._at]
@@ -216,30 +203,23 @@ class _Translation:
         self._at = found.end()
         return found[0]
 
-    def _class(self) -> str:
-        self._at += 1
-        is_negated = self._pattern.startswith("^", self._at)
-        self._at += is_negated
+    def _members(self) -> str:
+        """Read the members of a class up to its end, in Rust's syntax."""
         parts: list[str] = []
         while self._pattern[self._at] != "]":
-            parts += self._class_part()
+            first = last = self._class_atom()
+            is_range = self._pattern[self._at] == "-" and self._pattern[self._at + 1] != "]"
+            if is_range:
+                self._at += 1
+                last = self._class_atom()
+            if isinstance(first, int) and isinstance(last, int):
+                parts += _range(first, last)
+            else:
+                # Without the flag u a set cannot end a range, so the dash is a literal.
+                ends = (first, last, ord("-")) if is_range else (first,)
+                parts += (end if isinstance(end, str) else _literal(end) for end in ends)
         self._at += 1
-        kept = "".join(parts)
-        if not kept:
-            return _ANYTHING if is_negated else _NOTHING
-        return f"[{'^' if is_negated else ''}{kept}]"
-
-    def _class_part(self) -> list[str]:
-        first = self._class_atom()
-        if not self._pattern.startswith("-", self._at) or self._pattern[self._at + 1] == "]":
-            return [first] if isinstance(first, str) else _range(first, first)
-        self._at += 1
-        last = self._class_atom()
-        if isinstance(first, int) and isinstance(last, int):
-            return _range(first, last)
-        # Without the flag u a set cannot end a range, so the dash is a literal.
-        ends = (end if isinstance(end, str) else _literal(end) for end in (first, last))
-        return [*ends, _literal(ord("-"))]
+        return "".join(parts)
 
     def _class_atom(self) -> int | str:
         """Read one member of a class: a code point, or a set in Rust's syntax."""
@@ -319,29 +299,19 @@ def matches_pattern(pattern: str, text: str) -> bool:
     return _read(pattern).matches(text)
 
 
-def is_pattern(pattern: str) -> bool:
-    """Return True if the text is a regular expression, as far as it is parsed."""
-    try:
-        _read(pattern)
-    except PatternUndecided:
-        return True
-    except ValueError:
-        return False
-    return True
+def pattern_fault(pattern: str) -> tuple[PatternFault, str] | None:
+    """Return the fault of a pattern with its reason; None if a linear engine decides it.
 
-
-def undecided_reason(pattern: str) -> str | None:
-    """Return why no text can be matched against a pattern; None if texts can."""
+    One that is `slow` looks around: a match may need more than one pass over the text.
+    """
     try:
+        is_regular = _read(pattern).is_regular
         matches_pattern(pattern, "")
     except PatternUndecided as undecided:
-        return undecided.reason
-    return None
-
-
-def looks_around(pattern: str) -> bool:
-    """Return True if a match may need more than one pass over the text."""
-    return not _read(pattern).translated.is_regular
+        return "undecided", undecided.reason
+    except ValueError as error:
+        return "malformed", str(error)
+    return None if is_regular else ("slow", "it may take far longer than one pass over the text")
 
 
 @dataclass(frozen=True)
@@ -349,35 +319,36 @@ class _Pattern:
     """A parsed pattern."""
 
     written: str
-    translated: Translated
     text: str
-    """Pattern for the engine, without the count when only the length is limited."""
+    """In the syntax of Rust's engines, without the count when only the length is limited."""
+    weight: int
+    """The maximum number of consumed characters, counting an endless repetition once."""
+    is_regular: bool
+    """True without look-arounds: one pass over the text decides it."""
+    depth: int
+    """Nesting depth of look-arounds."""
     least: int = 0
     most: int | None = None
 
     def matches(self, text: str) -> bool:
         if len(text) < self.least or (self.most is not None and len(text) > self.most):
             return False
-        weight = self.translated.weight if self.text == self.translated.text else 1
         length = len(text) + 1
         # At each position a look-around may scan the text, and a nested one may scan it again.
-        if weight * length ** (1 + self.translated.depth) > _WORK:
+        if self.weight * length ** (1 + self.depth) > _WORK:
             raise PatternUndecided(self.written, "the text is too long for it")
-        if self.translated.is_regular:
-            return self._engine(None).is_valid(text)
-        steps = _WORK // (weight * length)
-        allowed = next((most for most in _STEPS if most <= steps), _STEPS[-1])
-        for error in self._engine(allowed).iter_errors(text):
+        most_steps = _WORK // (self.weight * length)
+        steps = next((most for most in _STEPS if most <= most_steps), _STEPS[-1])
+        engine = _engine(self.text, None if self.is_regular else steps)
+        if engine is None:
+            raise PatternUndecided(self.written, "it is too large")
+        if self.is_regular:
+            return engine.is_valid(text)
+        for error in engine.iter_errors(text):
             if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded):
                 raise PatternUndecided(self.written, "it takes too many steps for the text")
             return False
         return True
-
-    def _engine(self, steps: int | None) -> jsonschema_rs.Draft202012Validator:
-        made = _engine(self.text, steps)
-        if made is None:
-            raise PatternUndecided(self.written, "it is too large")
-        return made
 
 
 @lru_cache(maxsize=1_024)
@@ -385,14 +356,9 @@ def _read(pattern: str) -> _Pattern:
     if len(pattern) > _LONGEST:
         raise PatternUndecided(pattern, f"it has more than {_LONGEST:,} characters")
     try:
-        translated = _Translation(pattern, _is_unicode(pattern)).run()
+        return _Translation(pattern, _is_unicode(pattern)).run()
     except Untranslatable as error:
         raise PatternUndecided(pattern, f"it has {error}") from None
-    counted = _COUNTED.fullmatch(translated.text)
-    if counted is None:
-        return _Pattern(pattern, translated, translated.text)
-    most = int(counted[3]) if counted[3] else None
-    return _Pattern(pattern, translated, f"^{counted[1]}*$", int(counted[2]), most)
 
 
 def _is_unicode(pattern: str) -> bool:

@@ -73,12 +73,6 @@ def reference_of(schema: JsonValue) -> str | None:
     return reference if isinstance(reference, str) else None
 
 
-def dynamic_reference_of(schema: JsonValue) -> str | None:
-    """Return the `$dynamicRef` of a schema as written, or None."""
-    reference = schema.get("$dynamicRef") if isinstance(schema, dict) else None
-    return reference if isinstance(reference, str) else None
-
-
 def definition_of(reference: str, root: JsonObject) -> JsonObject:
     """Return the definition that a reference in a compiled schema names, or {}: all is valid.
 
@@ -99,17 +93,14 @@ def with_definitions(schema: JsonObject, root: JsonObject) -> JsonObject:
     return {**schema, "$defs": root["$defs"]}
 
 
-def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
+def resolve(schema: JsonObject, root: JsonObject, merged: set[str] | None = None) -> JsonObject:
     """Merge a compiled schema's reference and allOf into one object.
 
     A single alternative apart from null is merged too. Keywords next to a `$ref` or an allOf take
-    precedence over the merged ones. Nested schemas stay unchanged.
+    precedence over the merged ones. Nested schemas stay unchanged. A reference is merged only once,
+    which ends circles; `merged` holds those of the schemas around.
     """
-    return _resolve(schema, root, set())
-
-
-def _resolve(schema: JsonObject, root: JsonObject, merged: set[str]) -> JsonObject:
-    """Resolve as `resolve` does; a reference is merged only once, which ends circles."""
+    merged = set() if merged is None else merged
     while True:
         if (reference := reference_of(schema)) is not None:
             found = definition_of(reference, root) if reference not in merged else {}
@@ -118,35 +109,24 @@ def _resolve(schema: JsonObject, root: JsonObject, merged: set[str]) -> JsonObje
         elif isinstance(members := schema.get("allOf"), list):
             schema = _without(schema, "allOf")
             for member in members:
-                if isinstance(member, dict):
-                    schema = _merged(schema, _resolve(member, root, merged))
-        elif (only := _only_alternative(schema)) is not None:
-            schema = {**only, **_without(schema, "anyOf", "oneOf")}
+                found = resolve(member, root, merged) if isinstance(member, dict) else {}
+                for keyword, held in found.items():
+                    # Properties and required names are joined; else the schema wins.
+                    present = schema.get(keyword)
+                    if isinstance(present, dict) and isinstance(held, dict):
+                        schema[keyword] = {**held, **present}
+                    elif isinstance(present, list) and isinstance(held, list):
+                        schema[keyword] = present + held if keyword == "required" else present
+                    else:
+                        schema.setdefault(keyword, held)
         else:
-            return schema
+            written = (schema.get("anyOf"), schema.get("oneOf"))
+            branches = next((one for one in written if isinstance(one, list)), [])
+            real = [b for b in branches if isinstance(b, dict) and b.get("type") != "null"]
+            if len(real) != 1:
+                return schema
+            schema = {**real[0], **_without(schema, "anyOf", "oneOf")}
 
 
 def _without(schema: JsonObject, *keywords: str) -> JsonObject:
     return {keyword: held for keyword, held in schema.items() if keyword not in keywords}
-
-
-def _merged(schema: JsonObject, member: JsonObject) -> JsonObject:
-    """Merge a member into a schema: join properties and required names, else the schema wins."""
-    merged = dict(schema)
-    for keyword, held in member.items():
-        present = schema.get(keyword)
-        if isinstance(present, dict) and isinstance(held, dict):
-            merged[keyword] = {**held, **present}
-        elif isinstance(present, list) and isinstance(held, list) and keyword == "required":
-            merged[keyword] = [*present, *held]
-        else:
-            merged.setdefault(keyword, held)
-    return merged
-
-
-def _only_alternative(schema: JsonObject) -> JsonObject | None:
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(branches := schema.get(keyword), list):
-            real = [b for b in branches if isinstance(b, dict) and b.get("type") != "null"]
-            return real[0] if len(real) == 1 else None
-    return None

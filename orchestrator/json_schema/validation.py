@@ -11,12 +11,7 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import number_of
 from orchestrator.json_schema.patterns import PatternUndecided
-from orchestrator.json_schema.validator import (
-    REQUEST_FORMATS,
-    UNSAID,
-    SchemaValidator,
-    extra_names,
-)
+from orchestrator.json_schema.validator import REQUEST_FORMATS, UNSAID, SchemaValidator, extra_names
 
 FIRST_DAY: Final = "formatMinimum"
 """Keyword for the earliest allowed day of a field, in ISO 8601."""
@@ -76,31 +71,26 @@ def field_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[s
     ]
     if problems:
         return (f"answer with {names}", *problems)
-    return tuple(_violations(fields, values))
-
-
-def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[str]:
     for name, schema in fields.items():
-        if is_handle(values[name]):
+        value = values[name]
+        if is_handle(value):
             continue
         validator = SchemaValidator(schema, format_checker=REQUEST_FORMATS)
         try:
-            texts = describe_violations(validator.iter_errors(values[name]))
+            texts = describe_violations(validator.iter_errors(value))
         except PatternUndecided as undecided:
             texts = (str(undecided),)
         except SCHEMA_FAULTS:
             continue  # the preparation of the call reports a schema that cannot be evaluated
-        yield from (_named(name, text) for text in texts)
-        value = values[name]
+        for text in texts:
+            is_bare = text.startswith("the value")
+            problems.append(text.replace("the value", name, 1) if is_bare else f"{name}: {text}")
         first, last = schema.get(FIRST_DAY), schema.get(LAST_DAY)
         if isinstance(value, str) and isinstance(first, str) and value < first:
-            yield f"{name} cannot be before {first}, on which it starts"
+            problems.append(f"{name} cannot be before {first}, on which it starts")
         if isinstance(value, str) and isinstance(last, str) and value > last:
-            yield f"{name} cannot be after {last}, on which it ends"
-
-
-def _named(name: str, text: str) -> str:
-    return text.replace("the value", name, 1) if text.startswith("the value") else f"{name}: {text}"
+            problems.append(f"{name} cannot be after {last}, on which it ends")
+    return tuple(problems)
 
 
 def describe_violations(
@@ -135,20 +125,35 @@ def _describe(error: ValidationError, answered: bool) -> Iterator[str]:
                 yield f"{path} is not declared"
             else:
                 yield unknown_name(path, schema.get("properties", {}))
-    elif error.validator in ("anyOf", "oneOf") and _is_too_deep(error):
-        yield f"{_subject(error)} fits none of its alternatives"
     elif error.validator in ("anyOf", "oneOf"):
-        yield from _selected_alternative(error, answered) or [_alternatives(error, answered)]
+        outer: object = error
+        for _ in range(_LEVELS):
+            outer = getattr(outer, "parent", None)
+        if outer is not None:
+            yield f"{_subject(error)} fits none of its alternatives"
+            return
+        if selected := _selected_alternative(error, answered):
+            yield from selected
+            return
+        branches = _branches(error).values()
+        if not branches:
+            yield f"{_subject(error)} fits more than one alternative where exactly one must fit"
+            return
+        lacking = [
+            []
+            if any(one.validator != "required" for one in nested)
+            else [name for one in nested for name in _missing(one)]
+            for nested in branches
+        ]
+        if all(lacking):
+            names = " or ".join(" and ".join(dict.fromkeys(listed)) for listed in lacking)
+            yield f"{names} is missing"
+            return
+        texts = [" and ".join(describe_violations(n, answered=answered)) for n in branches]
+        shown = " or ".join(f"({text})" for text in dict.fromkeys(texts[:_SHOWN]))
+        yield f"{_subject(error)} fits none of its alternatives: {shown}"
     else:
         yield f"{_subject(error)} {_rule(error)}"
-
-
-def _is_too_deep(error: ValidationError) -> bool:
-    """Return True if the violation is nested in too many alternatives."""
-    outer: object = error
-    for _ in range(_LEVELS):
-        outer = getattr(outer, "parent", None)
-    return outer is not None
 
 
 def _subject(error: ValidationError) -> str:
@@ -193,27 +198,6 @@ def _selected_alternative(error: ValidationError, answered: bool) -> tuple[str, 
             known = sorted({value for values in named.values() for value in values})
             return (f"{_path([*error.absolute_path, name])} must be {_one_of(known)}",)
     return ()
-
-
-def _alternatives(error: ValidationError, answered: bool) -> str:
-    branches = _branches(error)
-    if not branches:
-        return f"{_subject(error)} fits more than one alternative where exactly one must fit"
-    missing = [_only_missing(nested) for nested in branches.values()]
-    if all(missing):
-        return f"{' or '.join(missing)} is missing"
-    texts = [
-        " and ".join(describe_violations(nested, answered=answered)) for nested in branches.values()
-    ]
-    named = " or ".join(f"({text})" for text in dict.fromkeys(texts[:_SHOWN]))
-    return f"{_subject(error)} fits none of its alternatives: {named}"
-
-
-def _only_missing(errors: list[ValidationError]) -> str:
-    """Return the missing names of one alternative; '' if it has other violations too."""
-    if any(error.validator != "required" for error in errors):
-        return ""
-    return " and ".join(dict.fromkeys(name for error in errors for name in _missing(error)))
 
 
 def _rule(error: ValidationError) -> str:

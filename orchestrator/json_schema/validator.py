@@ -1,12 +1,11 @@
 """The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262 patterns and formats."""
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -147,14 +146,11 @@ def _unevaluated_properties(
         yield ValidationError(f"unevaluated properties: {', '.join(map(repr, bad))}")
 
 
-_OF_PATTERNS: Final[Mapping[str, Keyword]] = {
+_BOUNDED: Final[Mapping[str, Keyword]] = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
     "unevaluatedProperties": _unevaluated_properties,
-}
-_BOUNDED: Final[Mapping[str, Keyword]] = {
-    **_OF_PATTERNS,
     "$ref": _reference,
     "uniqueItems": _unique_items,
     **{name: once(Draft202012Validator.VALIDATORS[name]) for name in ("allOf", "anyOf", "oneOf")},
@@ -192,74 +188,51 @@ def evaluated_names(validator: Validator, instance: Mapping[str, Any], schema: A
         if keyword in schema:
             others = validator.evolve(schema=schema[keyword])
             names |= {name for name, value in instance.items() if others.is_valid(value)}
-    for within, part in _applied(validator, instance, schema):
-        names |= evaluated_names(within, instance, part)
-    return names
-
-
-def _applied(
-    validator: Validator, instance: Mapping[str, Any], schema: Mapping[str, Any]
-) -> Iterator[tuple[Validator, Any]]:
-    """Yield the in-place subschemas that apply to the object, with their validators."""
+    # The subschemas in place that apply to the object, with their validators.
+    applied: list[tuple[Validator, Any]] = []
     for keyword in ("$ref", "$dynamicRef"):
         if keyword in schema:
             found = validator._resolver.lookup(schema[keyword])  # type: ignore[attr-defined]  # where jsonschema's own keywords look references up
             within = validator.evolve(schema=found.contents, _resolver=found.resolver)
-            yield within, found.contents
-    for name, part in schema.get("dependentSchemas", {}).items():
-        if name in instance:
-            yield validator, part
-    for keyword in ("allOf", "oneOf", "anyOf"):
-        for part in schema.get(keyword, ()):
-            if validator.evolve(schema=part).is_valid(instance):
-                yield validator, part
+            applied.append((within, found.contents))
+    dependent = schema.get("dependentSchemas", {}).items()
+    parts = [part for name, part in dependent if name in instance]
+    composed = [part for name in ("allOf", "oneOf", "anyOf") for part in schema.get(name, ())]
+    parts += [part for part in composed if validator.evolve(schema=part).is_valid(instance)]
     if "if" in schema:
         holds = validator.evolve(schema=schema["if"]).is_valid(instance)
-        if holds:
-            yield validator, schema["if"]
-        if (branch := "then" if holds else "else") in schema:
-            yield validator, schema[branch]
+        parts += [schema["if"]] if holds else []
+        branch = "then" if holds else "else"
+        parts += [schema[branch]] if branch in schema else []
+    for within, part in (*applied, *((validator, part) for part in parts)):
+        names |= evaluated_names(within, instance, part)
+    return names
 
 
-def _is_byte(value: object) -> bool:
-    try:
-        return (
-            not isinstance(value, str) or bool(base64.b64decode(value, validate=True)) or not value
-        )
-    except (binascii.Error, ValueError):
-        return False
+_from_base64 = partial(base64.b64decode, validate=True)
 
 
-def _is_uri(value: object) -> bool:
-    return not isinstance(value, str) or _URI.fullmatch(value) is not None
-
-
-def _is_duration(value: object) -> bool:
-    return not isinstance(value, str) or _DURATION.fullmatch(value) is not None
-
-
-def _answer_formats() -> FormatChecker:
+def _formats(*, are_sent: bool) -> FormatChecker:
     checker: FormatChecker = deepcopy(Draft202012Validator.FORMAT_CHECKER)
-    checker.checks("byte")(_is_byte)
+    checker.checks("byte", ValueError)(
+        lambda value: value == "" or not isinstance(value, str) or bool(_from_base64(value))
+    )
     for name, bits in _BITS.items():
         checker.checks(name)(
             lambda value, bits=bits: (
                 not isinstance(value, int | float) or -(2**bits) <= value < 2**bits
             )
         )
+    for name, form in {"uri": _URI, "duration": _DURATION}.items() if are_sent else ():
+        checker.checks(name)(
+            lambda value, form=form: not isinstance(value, str) or bool(form.fullmatch(value))
+        )
     return checker
 
 
-def _request_formats() -> FormatChecker:
-    checker = _answer_formats()
-    checker.checks("uri")(_is_uri)
-    checker.checks("duration")(_is_duration)
-    return checker
-
-
-REQUEST_FORMATS: Final = _request_formats()
+REQUEST_FORMATS: Final = _formats(are_sent=True)
 """Formats of requests. `binary`, `password`, `float` and `double` constrain no JSON value."""
-ANSWER_FORMATS: Final = _answer_formats()
+ANSWER_FORMATS: Final = _formats(are_sent=False)
 """Formats of answers, without links and durations.
 
 A harmless deviation must not make the outcome of an order look unknown.

@@ -137,6 +137,19 @@ def required_of(schema: JsonValue) -> tuple[str, ...]:
     return tuple(n for n in found if isinstance(n, str)) if isinstance(found, list) else ()
 
 
+def types_of(schema: Mapping[str, JsonValue]) -> frozenset[str]:
+    """Return the declared types; empty if none is declared."""
+    declared = schema.get("type")
+    listed = declared if isinstance(declared, list) else [declared]
+    return frozenset(kind for kind in listed if isinstance(kind, str) and kind)
+
+
+def listed_values(schema: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """Return the values that a schema lists by `const` or `enum`; empty if it lists none."""
+    listed = [schema["const"]] if "const" in schema else schema.get("enum")
+    return listed if isinstance(listed, list) else []
+
+
 def alternatives_of(schema: JsonObject) -> list[tuple[str, ...]]:
     """Return the names that each branch of its anyOf, or else of its oneOf, requires."""
     for keyword in ("anyOf", "oneOf"):
@@ -208,13 +221,28 @@ def flatten_object(
         opened: replaces a schema's own reference to a definition by the definition.
     """
     parts = _all_of_parts(schema, opened)
-    if not parts or not any(_is_object(part) for part in parts):
-        return None
-    if any(_is_open_map(part) for part in parts):
-        return None
-    flat = FlatObject()
+    flat, is_object = FlatObject(), False
     for part in parts:
-        _merge(flat, part)
+        kinds, extra, own = types_of(part), part.get("additionalProperties"), part.get("properties")
+        properties = own if isinstance(own, dict) else None
+        is_object |= "object" in kinds or (not kinds and properties is not None)
+        is_open = (isinstance(extra, dict) and bool(extra)) or not part.keys().isdisjoint(_UNBOUND)
+        if is_open or part.get("minProperties", 0) not in (0, 1):
+            return None
+        for name, held in (properties or {}).items():
+            known = flat.properties.get(name, held)
+            flat.properties[name] = known if known == held else {"allOf": [known, held]}
+        flat.required += [name for name in required_of(part) if name not in flat.required]
+        constraints = {k: v for k, v in part.items() if k in _CONSTRAINTS}
+        if part.get("minProperties") == 1 and properties is not None and "anyOf" not in part:
+            # Replaced by names: next to parameters, the number would mean something else.
+            constraints["anyOf"] = [{"required": [name]} for name in sorted(properties)]
+        if flat.constraints and constraints:
+            flat.constraints = {"allOf": [flat.constraints, constraints]}
+        else:
+            flat.constraints = flat.constraints or constraints
+    if not is_object:
+        return None
     for name in flat.required:
         # Required without a schema: any value is valid, but the property must be listed.
         flat.properties.setdefault(name, {})
@@ -254,7 +282,7 @@ def _all_of_parts(
     A definition that is referenced twice appears once.
     """
     parts: list[JsonObject] = []
-    seen: set[str | None] = set()
+    seen: set[str] = set()
     waiting = [schema]
     while waiting:
         part = opened(waiting.pop())
@@ -265,45 +293,11 @@ def _all_of_parts(
         # The schema's own keywords come after those of its members.
         waiting.append({keyword: value for keyword, value in part.items() if keyword != "allOf"})
         for member in reversed(members):
-            if not isinstance(member, dict):
-                continue
-            if (reference := reference_of(member)) is None or reference not in seen:
-                seen.add(reference)
+            reference = reference_of(member)
+            if isinstance(member, dict) and reference not in seen:
+                seen |= {reference} if reference is not None else set()
                 waiting.append(member)
     return parts
-
-
-def _is_object(schema: JsonObject) -> bool:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return "object" in kind
-    return kind == "object" or (kind is None and isinstance(schema.get("properties"), dict))
-
-
-def _is_open_map(schema: JsonObject) -> bool:
-    extra = schema.get("additionalProperties")
-    return (
-        (isinstance(extra, dict) and bool(extra))
-        or any(keyword in schema for keyword in _UNBOUND)
-        or schema.get("minProperties", 0) not in (0, 1)
-    )
-
-
-def _merge(flat: FlatObject, part: JsonObject) -> None:
-    properties = part.get("properties")
-    if isinstance(properties, dict):
-        for name, schema in properties.items():
-            known = flat.properties.get(name, schema)
-            flat.properties[name] = known if known == schema else {"allOf": [known, schema]}
-    flat.required += [name for name in required_of(part) if name not in flat.required]
-    constraints = {k: v for k, v in part.items() if k in _CONSTRAINTS}
-    if part.get("minProperties") == 1 and isinstance(properties, dict) and "anyOf" not in part:
-        # Replaced by names: next to parameters, the number of properties would mean something else.
-        constraints["anyOf"] = [{"required": [name]} for name in sorted(properties)]
-    if flat.constraints and constraints:
-        flat.constraints = {"allOf": [flat.constraints, constraints]}
-    else:
-        flat.constraints = flat.constraints or constraints
 
 
 def _is_plain(schema: JsonValue, names: set[str]) -> bool:

@@ -26,12 +26,7 @@ from orchestrator.catalog.contract import (
     security_alternatives,
     uncovered_credentials,
 )
-from orchestrator.catalog.declared_prices import (
-    MINOR_UNITS,
-    PRICE,
-    PriceContract,
-    minor_units_in,
-)
+from orchestrator.catalog.declared_prices import MINOR_UNITS, PRICE, minor_units_in
 from orchestrator.catalog.expressions import parse_expression
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
@@ -43,14 +38,13 @@ from orchestrator.catalog.money import (
     views,
     views_inside,
 )
-from orchestrator.catalog.prices import Place, place_of
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.prices import place_of
+from orchestrator.catalog.tool import Effect
 from orchestrator.core import budget
-from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import FILES_KEY
-from orchestrator.json_schema.walker import properties_of, walk
+from orchestrator.json_schema.walker import listed_values, properties_of, types_of, walk
 
 
 @rule("ORC030")
@@ -58,38 +52,26 @@ def known_keywords(subject: Subject) -> Iterator[Problem]:
     yield from _unknown(subject.operation.node, operation_keywords().names, f"on {subject.name}")
 
 
-def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
-    """Apply ORC030 outside operations: at the root of a document, and on its paths."""
-    known = document_keywords().names | {FILES_KEY}
-    yield from _unknown(root, known, "at the root of the document")
-    for path, place in root.items("paths"):
-        yield from _unknown(place, frozenset({LINT_IGNORE}), f"on the path {path}")
-
-
 def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator[Problem]:
+    on_operation, at_root = operation_keywords().names, document_keywords().names
     for keyword, found in place.raw_items():
-        if keyword.startswith(PREFIXES) and keyword not in known:
-            yield Problem(
-                found.pointer,
-                f"{keyword} {where} is not known, so nothing reads it",
-                _better_place(keyword),
-            )
+        if not keyword.startswith(PREFIXES) or keyword in known:
+            continue
+        if keyword in on_operation:
+            fix = "put it on the operation"
+        elif keyword in at_root:
+            fix = "put it at the root of the document"
+        elif keyword in _INSIDE:
+            fix = f"put it on {_INSIDE[keyword]}"
+        else:
+            every = sorted(on_operation | at_root)
+            fix = f"did you mean {process.extractOne(keyword, every, scorer=fuzz.ratio)[0]}?"
+        stated = f"{keyword} {where} is not known, so nothing reads it"
+        yield Problem(found.pointer, stated, fix)
 
 
 _INSIDE: Final = {MINOR_UNITS: "the property with the amount", CREDENTIAL: "the parameter"}
 """Keywords of parts of an operation."""
-
-
-def _better_place(keyword: str) -> str:
-    on_operation, at_root = operation_keywords().names, document_keywords().names
-    if keyword in on_operation:
-        return "put it on the operation"
-    if keyword in at_root:
-        return "put it at the root of the document"
-    if keyword in _INSIDE:
-        return f"put it on {_INSIDE[keyword]}"
-    near, *_ = process.extractOne(keyword, sorted(on_operation | at_root), scorer=fuzz.ratio)
-    return f"did you mean {near}?"
 
 
 @rule("ORC036")
@@ -98,22 +80,29 @@ def valid_values(subject: Subject) -> Iterator[Problem]:
         yield breached(breach, f"on {subject.name}")
 
 
-def valid_document_values(root: DocumentNode) -> Iterator[Problem]:
-    """Apply ORC036 at the root of a document."""
-    for breach in document_keywords().breaches(root):
-        yield breached(breach, "at the root of the document")
-
-
 def breached(breach: Breach, where: str) -> Problem:
     """Return the problem of a value that breaks its keyword's schema."""
     shown = f"{breach.keyword} {where} {breach.stated}"
     return Problem(breach.pointer, shown, f"write {breach.wanted}")
 
 
+def keyword_problems(root: DocumentNode) -> Iterator[tuple[str, Problem]]:
+    """Apply ORC030 and ORC036 outside operations: at the root of a document, and on its paths."""
+    known = document_keywords().names | {FILES_KEY}
+    unknown = [*_unknown(root, known, "at the root of the document")]
+    for path, place in root.items("paths"):
+        unknown += _unknown(place, frozenset({LINT_IGNORE}), f"on the path {path}")
+    yield from ((known_keywords.code, problem) for problem in unknown)
+    for breach in document_keywords().breaches(root):
+        yield valid_values.code, breached(breach, "at the root of the document")
+
+
 @rule("ORC031")
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
     # ORC043 requires more of a cancel tool.
-    if subject.declared("x-orchet-cancel-for") is not None or _only_reads(subject):
+    tool, is_safe = subject.tool, subject.operation.is_safe
+    reads = tool.effect is Effect.READ if tool is not None else is_safe
+    if reads or subject.declared("x-orchet-cancel-for") is not None:
         return
     dialects = (subject.declared(keyword) for keyword in NEIGHBOURS)
     # Other dialects' values count only if they are booleans.
@@ -127,12 +116,6 @@ def declared_confirmation(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _only_reads(subject: Subject) -> bool:
-    if subject.tool is not None:
-        return subject.tool.effect is Effect.READ
-    return subject.operation.is_safe
-
-
 @rule("ORC032")
 def known_card_type(subject: Subject) -> Iterator[Problem]:
     declared = subject.declared("x-orchet-requires-confirmation")
@@ -140,18 +123,18 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
         return
     standard = {DEFAULT_CARD, *CARD_TYPES} - OURS
     if declared.value not in standard | declared_types(subject.operation.root).keys():
-        yield Problem(
-            declared.pointer,
-            f"the card type {declared.value!r} of {subject.name} is not known",
-            f"use one of {', '.join(sorted(standard))}, or list it under {CARD_TYPES_KEY}",
-        )
+        text = f"the card type {declared.value!r} of {subject.name} is not known"
+        fix = f"use one of {', '.join(sorted(standard))}, or list it under {CARD_TYPES_KEY}"
+        yield Problem(declared.pointer, text, fix)
 
 
 @rule("ORC053")
 def layout_has_facts(subject: Subject) -> Iterator[Problem]:
     if subject.tool is None or subject.tool.card_layout is None:
         return
-    known = {*subject.tool.properties, *_answered(subject)}
+    peers = [peer.tool for peer in subject.peers.values() if peer.tool is not None]
+    answers = (schema for peer in peers for schema in walk(peer.output_schema))
+    known = {*subject.tool.properties, *(name for held in answers for name in properties_of(held))}
     place = declared_types(subject.operation.root)[subject.tool.card_type or ""]
     for section in subject.tool.card_layout.sections:
         for field in section.fields:
@@ -163,13 +146,6 @@ def layout_has_facts(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-def _answered(subject: Subject) -> Iterator[str]:
-    """Yield the names of all properties in the answers of a document's tools."""
-    for peer in subject.peers.values():
-        for schema in walk(peer.tool.output_schema if peer.tool is not None else None):
-            yield from properties_of(schema)
-
-
 @rule("ORC033")
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
     listed = subject.declared("x-orchet-pii-required")
@@ -178,28 +154,25 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
     for place in listed.elements():
         name = input_name(place.text(), subject.tool.bindings)
         if name not in subject.tool.properties:
-            yield Problem(
-                place.pointer,
-                f"{subject.name} has no input {place.text()!r} to hold a personal value",
-            )
+            text = f"{subject.name} has no input {place.text()!r} to hold a personal value"
+            yield Problem(place.pointer, text)
 
 
 @rule("ORC034")
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    offered = list(security_alternatives(subject.operation))
-    if all(faults for _, faults in offered):
-        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
+    yield from _credential_problems(subject, of_all=True)
 
 
 @rule("ORC066")
 def alternatives_can_be_sent(subject: Subject) -> Iterator[Problem]:
-    offered = list(security_alternatives(subject.operation))
-    if not all(faults for _, faults in offered):
-        yield from (_passed_over(subject, fault) for _, faults in offered for fault in faults)
+    yield from _credential_problems(subject, of_all=False)
 
 
-def _passed_over(subject: Subject, fault: DocumentInvalid) -> Problem:
-    return Problem(fault.pointer, f"{subject.name}: {fault.reason}", fault.remedy)
+def _credential_problems(subject: Subject, *, of_all: bool) -> Iterator[Problem]:
+    """Yield the faults of security requirements, if all have faults, or if some have none."""
+    offered = [faults for _, faults in security_alternatives(subject.operation)]
+    for fault in (fault for faults in offered for fault in faults if all(offered) is of_all):
+        yield Problem(fault.pointer, f"{subject.name}: {fault.reason}", fault.remedy)
 
 
 @rule("ORC067")
@@ -230,7 +203,12 @@ def absolute_server(subject: Subject) -> Iterator[Problem]:
         url = url.replace(f"{{{name}}}", value)
     servers = subject.operation.inherited("servers")
     place = servers.pointer if servers is not None else ""
-    if not _has_host(url):
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in ("http", "https") and bool(parts.netloc)
+    except ValueError:
+        has_host = False
+    if not has_host:
         stated = (
             f"{subject.name} has no server with a host: {url!r}" if url else "no server is named"
         )
@@ -243,14 +221,6 @@ def absolute_server(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _has_host(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
-
-
 _MOST_LEVELS: Final = 6
 _CODE: Final = "EUR"
 _SCALARS: Final = ("boolean", "integer", "number", "string")
@@ -259,14 +229,28 @@ _SCALARS: Final = ("boolean", "integer", "number", "string")
 @rule("ORC060")
 def price_is_readable(subject: Subject) -> Iterator[Problem]:
     tool = subject.tool
-    if tool is None or not _spends(tool):
+    is_consequence = tool is not None and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+    if tool is None or not is_consequence or not tool.spends or tool.card_type == DEFAULT_CARD:
         return
-    if not _is_known_before(subject, tool) and not _is_known_after(tool):
-        yield Problem(
-            subject.pointer,
-            f"{subject.name} is confirmed as something that costs money, and nothing says how "
-            "much: neither its request, nor an answer that quotes what it is given, nor its own",
-        )
+    declared = tool.price
+    if declared is not None and (declared.expected is not None or declared.charged is not None):
+        return
+    own = [body for s in (tool.input_schema, tool.output_schema) for body in _samples(s)]
+    if any(stated_price(body) is not None for body in own):
+        return
+    ids = {name for name in tool.properties if name.endswith("_id")}
+    for peer in subject.peers.values():
+        # Another tool may quote the price of a thing with one of these ids.
+        if peer is subject or peer.tool is None or peer.tool.is_side_effect:
+            continue
+        items = (item for body in _samples(peer.tool.output_schema) for item in _objects(body))
+        if any(ids & item.keys() and stated_price(item) is not None for item in items):
+            return
+    yield Problem(
+        subject.pointer,
+        f"{subject.name} is confirmed as something that costs money, and nothing says how much: "
+        "neither its request, nor an answer that quotes what it is given, nor its own",
+    )
 
 
 @rule("ORC061")
@@ -274,65 +258,20 @@ def declared_price_is_there(subject: Subject) -> Iterator[Problem]:
     tool = subject.tool
     if tool is None or tool.price is None:
         return
-    for expression in _expressions(tool.price):
-        place = place_of(parse_expression(expression), tool)
-        if place is None or _leads_nowhere(place):
+    declared = [place for place in (tool.price.expected, tool.price.charged) if place is not None]
+    for written in (text for one in declared for text in (one.amount, one.currency)):
+        if written is None or not written.startswith("$"):
+            continue
+        place = place_of(parse_expression(written), tool)
+        # Nothing is there if the schemas describe its surroundings but not the place.
+        steps = place.schemas() if place is not None else []
+        missing = next((at for at, held in enumerate(steps) if not held), 0)
+        around = steps[missing - 1] if missing else ()
+        if place is None or any("properties" in v or v.get("type") in _SCALARS for v in around):
             yield Problem(
                 subject.pointer_to(PRICE),
-                f"{PRICE} on {subject.name} reads {expression}, where nothing is",
+                f"{PRICE} on {subject.name} reads {written}, where nothing is",
             )
-
-
-def _leads_nowhere(place: Place) -> bool:
-    """Return True if the schemas describe the place's surroundings but not the place."""
-    held_by: tuple[JsonObject, ...] = ()
-    for held in place.schemas():
-        if not held:
-            return any("properties" in v or v.get("type") in _SCALARS for v in held_by)
-        held_by = held
-    return False
-
-
-def _expressions(price: PriceContract) -> Iterator[str]:
-    for place in (price.expected, price.charged):
-        if place is not None:
-            yield place.amount
-            if place.currency is not None and place.currency.startswith("$"):
-                yield place.currency
-
-
-def _spends(tool: Tool) -> bool:
-    """Return True if the document's card type declares that a call costs money."""
-    is_consequence = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
-    return tool.spends and is_consequence and tool.card_type != DEFAULT_CARD
-
-
-def _is_known_before(subject: Subject, tool: Tool) -> bool:
-    if tool.price is not None and tool.price.expected is not None:
-        return True
-    if _states_price(tool.input_schema):
-        return True
-    ids = {name for name in tool.properties if name.endswith("_id")}
-    peers = (peer.tool for peer in subject.peers.values() if peer is not subject)
-    return any(_quotes(peer, ids) for peer in peers if peer is not None)
-
-
-def _is_known_after(tool: Tool) -> bool:
-    is_declared = tool.price is not None and tool.price.charged is not None
-    return is_declared or _states_price(tool.output_schema)
-
-
-def _states_price(schema: JsonObject | None) -> bool:
-    return any(stated_price(body) is not None for body in _samples(schema))
-
-
-def _quotes(tool: Tool, ids: set[str]) -> bool:
-    """Return True if an answer of the tool has the price of a thing with one of these ids."""
-    return not tool.is_side_effect and any(
-        ids & item.keys() and stated_price(item) is not None
-        for body in _samples(tool.output_schema)
-        for item in _objects(body)
-    )
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:
@@ -366,15 +305,10 @@ def _sample(
         if isinstance(items := view.get("items"), dict):
             return [_sample(name, views(items, root), root, text, level + 1)]
     if names_currency(name):
-        keys = ("enum", "const", "default")
-        listed = [code for view in held_by for key in keys for code in _listed(view.get(key))]
+        listed = [code for v in held_by for code in (*listed_values(v), v.get("default"))]
         return next((code for code in listed if isinstance(code, str)), _CODE)
-    types = {str(kind) for view in held_by for kind in _listed(view.get("type"))}
+    types = {kind for view in held_by for kind in types_of(view)}
     return 1 if types & {"number", "integer"} else text if "string" in types else None
-
-
-def _listed(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else [value]
 
 
 CONTRADICTION = "ORC062"
@@ -389,74 +323,44 @@ def money_problems(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
     for name, place in found.raw_items() if found and isinstance(found.value, dict) else ():
         if not isinstance(place.value, dict):
             continue
-        declared = place.mapping().get(MINOR_UNITS, True)
-        if minor_units_in(declared) is None:
+        written = place.value
+        declared, at = written.get(MINOR_UNITS), f"{place.pointer}/{MINOR_UNITS}"
+        if MINOR_UNITS in written and minor_units_in(declared) is None:
             wanted = (
                 "write true, false, a number of decimals, or a map such as {default: iso, ISK: 2}"
             )
-            at = f"{place.pointer}/{MINOR_UNITS}"
-            yield (
-                valid_values.code,
-                Problem(at, f"{MINOR_UNITS} of {name!r} is none of these", wanted),
+            problem = Problem(at, f"{MINOR_UNITS} of {name!r} is none of these", wanted)
+            yield valid_values.code, problem
+        words = {key: value for key, value in written.items() if key != MINOR_UNITS}
+        stated = units_of(name, words)
+        if stated.is_minor and "major" in stated.words:
+            text = f"the words of {name!r} name both the smallest unit of its currency and the"
+            fix = f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown"
+            yield CONTRADICTION, Problem(place.pointer, f"{text} whole one", fix)
+        elif isinstance(declared, bool) and (
+            "major" in stated.words if declared else stated.is_minor
+        ):
+            text = f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words"
+            yield CONTRADICTION, Problem(at, text)
+        inner = [written, *properties_of(written).values()]
+        if "unlike" in units_of("", words).words and not any(MINOR_UNITS in one for one in inner):
+            text = f"the words of {name!r} count the decimals of some currency otherwise than ISO"
+            fix = f"add {MINOR_UNITS} with these currencies, such as {{default: iso, ISK: 2}}"
+            problem = Problem(
+                place.pointer, f"{text} 4217, so its amounts are of unknown size", fix
             )
-        yield from ((CONTRADICTION, problem) for problem in _contradictions(name, place))
-        yield from ((UNLIKE_ISO, problem) for problem in _unlike_iso(name, place))
-        if names_currency(name):
-            yield from _unknown_currencies(name, place)
-
-
-def _contradictions(name: str, place: DocumentNode) -> Iterator[Problem]:
-    declared = place.mapping().get(MINOR_UNITS)
-    words = {key: value for key, value in place.mapping().items() if key != MINOR_UNITS}
-    stated = units_of(name, words)
-    if stated.is_minor and "major" in stated.words:
-        yield Problem(
-            place.pointer,
-            f"the words of {name!r} name both the smallest unit of its currency and the whole one",
-            f"say one of them, or add {MINOR_UNITS}: true or false; until then it is unknown",
-        )
-    elif isinstance(declared, bool) and ("major" in stated.words if declared else stated.is_minor):
-        yield Problem(
-            f"{place.pointer}/{MINOR_UNITS}",
-            f"{MINOR_UNITS}: {str(declared).lower()} on {name!r} contradicts its own words",
-        )
-
-
-def _unlike_iso(name: str, place: DocumentNode) -> Iterator[Problem]:
-    written = place.mapping()
-    inner = [written, *properties_of(written).values()]
-    words = {key: value for key, value in written.items() if key != MINOR_UNITS}
-    if "unlike" in units_of("", words).words and not any(MINOR_UNITS in schema for schema in inner):
-        yield Problem(
-            place.pointer,
-            f"the words of {name!r} count the decimals of some currency otherwise than ISO 4217, "
-            "so its amounts are of unknown size",
-            f"add {MINOR_UNITS} with these currencies, such as {{default: iso, ISK: 2}}",
-        )
-
-
-def _unknown_currencies(name: str, place: DocumentNode) -> Iterator[tuple[str, Problem]]:
-    listed = place.raw("enum")
-    places = [place.raw("const"), place.raw("default")]
-    if listed is not None and isinstance(listed.value, list):
-        places += listed.raw_elements()
-    for found in places:
-        value = found.value if found is not None else None
-        if found is None or not isinstance(value, str) or budget.is_currency(value.upper()):
+            yield UNLIKE_ISO, problem
+        if not names_currency(name):
             continue
-        if value.upper() in get_global("all_currencies"):
-            yield (
-                FORMER,
-                Problem(
-                    found.pointer,
-                    f"{value!r} of {name!r} is no currency any more, so no price can be in it",
-                ),
-            )
-        else:
-            yield (
-                CURRENCY,
-                Problem(
-                    found.pointer,
-                    f"{value!r} of {name!r} is no currency of ISO 4217, so no price can be in it",
-                ),
-            )
+        listed = place.raw("enum")
+        codes = [place.raw("const"), place.raw("default")]
+        if listed is not None and isinstance(listed.value, list):
+            codes += listed.raw_elements()
+        for code in codes:
+            value = code.value if code is not None else None
+            if code is None or not isinstance(value, str) or budget.is_currency(value.upper()):
+                continue
+            is_former = value.upper() in get_global("all_currencies")
+            known = "no currency any more" if is_former else "no currency of ISO 4217"
+            text = f"{value!r} of {name!r} is {known}, so no price can be in it"
+            yield FORMER if is_former else CURRENCY, Problem(code.pointer, text)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import jsonschema_rs
 from jsonschema import Draft202012Validator
@@ -20,26 +20,25 @@ from orchestrator.catalog.lint import contract_rules
 from orchestrator.catalog.lint.contract_rules import money_problems
 from orchestrator.catalog.lint.finding import (
     MOST_FINDINGS,
-    Finding,
     Problem,
     Raised,
-    plain_finding,
     shortened,
 )
 from orchestrator.catalog.lint.subject import Subject, Uses
-from orchestrator.catalog.operations import METHODS, Operation, UnreadFile
-from orchestrator.catalog.overlay import IdleAction
+from orchestrator.catalog.operations import METHODS, Operation
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import openapi_version
-from orchestrator.json_schema.patterns import is_pattern, looks_around, undecided_reason
-from orchestrator.json_schema.references import (
-    format_pointer,
-    parse_reference,
-    reference_of,
+from orchestrator.json_schema.patterns import pattern_fault
+from orchestrator.json_schema.references import format_pointer, parse_reference, reference_of
+from orchestrator.json_schema.walker import (
+    IN_PLACE,
+    listed_values,
+    subschema_nodes,
+    types_of,
+    walk_nodes,
 )
-from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_nodes
 
 _SCHEMAS = {(3, 0): schema_v30, (3, 1): schema_v31, (3, 2): schema_v32}
 _EXTRA = (ValidationErrorKind.AdditionalProperties, ValidationErrorKind.UnevaluatedProperties)
@@ -48,100 +47,70 @@ _MASK = "this value"
 """Replaces values in messages, because a value may be as long as the document."""
 
 
-class _Breach(NamedTuple):
-    """A place that breaks a schema."""
-
-    path: _Path
-    reason: str
-    is_harmless: bool = False
-    """True if programs, the orchestrator included, read the document as intended."""
+@cache
+def _validator(version: tuple[int, int] | None) -> jsonschema_rs.Validator:
+    # In Rust, because a validator in Python takes a minute for the largest documents.
+    schema = _SCHEMAS[version] if version is not None else Draft202012Validator.META_SCHEMA
+    return jsonschema_rs.validator_for(dict(schema), mask=_MASK)
 
 
-def openapi_breaches(content: JsonObject) -> Iterator[_Breach]:
-    """Yield the places that break the OpenAPI schema, each with the first reason.
+def _breaches(
+    version: tuple[int, int] | None, content: JsonValue
+) -> Iterator[tuple[_Path, str, bool]]:
+    """Yield the places that break OpenAPI's schema of a version, or JSON Schema 2020-12 for None.
 
-    Args:
-        content: a document of a supported version.
+    Each has its first reason, and True if it is harmless: programs, the orchestrator included, read
+    the document as intended.
     """
-    validator = _openapi_validator(openapi_version(content) or (3, 1))
-    yield from _breaches(validator, content)
-
-
-def json_schema_breaches(schema: JsonValue) -> Iterator[_Breach]:
-    """Yield the breaches of a schema that must be JSON Schema 2020-12."""
-    yield from _breaches(_meta_validator(), schema)
-
-
-def _breaches(validator: jsonschema_rs.Validator, content: JsonValue) -> Iterator[_Breach]:
+    validator = _validator(version)
     seen: set[_Path] = set()
     for breach in validator.iter_errors(content):
         for cause in _causes(breach):
             path = tuple(map(str, cause.instance_path))
             is_pattern_fault = getattr(cause.kind, "format", "") == "regex"  # ORC025 explains more
-            if path not in seen and not is_pattern_fault:
-                seen.add(path)
-                yield _Breach(path, _in_words(cause, path), _is_harmless(cause, path, content))
-
-
-def _in_words(cause: OpenApiError, path: _Path) -> str:
-    """Return a reason for people who do not know the validator."""
-    kind, name = cause.kind, path[-1] if path else "the document"
-    if isinstance(kind, _EXTRA):
-        return f"OpenAPI knows no field {' or '.join(map(repr, kind.unexpected))} here"
-    if isinstance(kind, ValidationErrorKind.Required):
-        return f"the field {kind.property!r} is missing here"
-    if isinstance(kind, ValidationErrorKind.Type):
-        return f"{name!r} is not of the type {' or '.join(kind.types)}"
-    if isinstance(kind, ValidationErrorKind.UniqueItems):
-        return f"{name!r} lists something twice"
-    if isinstance(kind, ValidationErrorKind.Not | ValidationErrorKind.OneOfMultipleValid):
-        return f"{name!r} has fields that exclude each other"
-    if isinstance(kind, ValidationErrorKind.AnyOf | ValidationErrorKind.OneOfNotValid):
-        return f"{name!r} has none of the forms that OpenAPI allows here"
-    return cause.message.replace(_MASK, repr(name))
-
-
-def _is_harmless(cause: OpenApiError, path: _Path, content: JsonValue) -> bool:
-    """Return True for a breach that nothing reads, or that is redundant or a plain reference.
-
-    Keywords that begin with `$` and are not in the latest JSON Schema are ignored.
-    """
-    if isinstance(cause.kind, _EXTRA):
-        is_about = not path or path[0] in _PASSED_OVER or path == ("components",)
-        return is_about or reference_of(follow_or_none(content, path)) is not None
-    last = path[-1] if path else ""
-    if last == "$ref":
-        return parse_reference(reference_of(follow_or_none(content, path[:-1])) or "") is not None
-    return isinstance(cause.kind, ValidationErrorKind.UniqueItems) or last in _FORMER
-
-
-@cache
-def _meta_validator() -> jsonschema_rs.Validator:
-    return jsonschema_rs.validator_for(dict(Draft202012Validator.META_SCHEMA), mask=_MASK)
-
-
-@cache
-def _openapi_validator(version: tuple[int, int]) -> jsonschema_rs.Validator:
-    # In Rust, because a validator in Python takes a minute for the largest documents.
-    return jsonschema_rs.validator_for(dict(_SCHEMAS[version]), mask=_MASK)
+            if path in seen or is_pattern_fault:
+                continue
+            seen.add(path)
+            kind, last = cause.kind, path[-1] if path else ""
+            name = last if path else "the document"
+            reason = cause.message.replace(_MASK, repr(name))
+            # Nothing reads it, or it is redundant or a plain reference. Keywords that begin with
+            # `$` and are not in the latest JSON Schema are ignored.
+            is_harmless = last in _FORMER
+            if isinstance(kind, _EXTRA):
+                reason = f"OpenAPI knows no field {' or '.join(map(repr, kind.unexpected))} here"
+                is_about = not path or path[0] in _PASSED_OVER or path == ("components",)
+                is_harmless = is_about or reference_of(follow_or_none(content, path)) is not None
+            elif isinstance(kind, ValidationErrorKind.Required):
+                reason = f"the field {kind.property!r} is missing here"
+            elif isinstance(kind, ValidationErrorKind.Type):
+                reason = f"{name!r} is not of the type {' or '.join(kind.types)}"
+            elif isinstance(kind, ValidationErrorKind.UniqueItems):
+                reason, is_harmless = f"{name!r} lists something twice", True
+            elif isinstance(kind, ValidationErrorKind.Not | ValidationErrorKind.OneOfMultipleValid):
+                reason = f"{name!r} has fields that exclude each other"
+            elif isinstance(kind, ValidationErrorKind.AnyOf | ValidationErrorKind.OneOfNotValid):
+                reason = f"{name!r} has none of the forms that OpenAPI allows here"
+            if last == "$ref" and not isinstance(kind, _EXTRA):
+                written = reference_of(follow_or_none(content, path[:-1])) or ""
+                is_harmless = parse_reference(written) is not None
+            yield path, reason, is_harmless
 
 
 def _causes(breach: OpenApiError) -> Iterator[OpenApiError]:
     """Yield the deepest causes: "no alternative matches" would only name the place."""
-    if not isinstance(breach.kind, ValidationErrorKind.OneOfNotValid):
-        yield breach
-        return
-    branches = [[c for error in branch for c in _causes(error)] for branch in breach.kind.context]
-    furthest = max((_depth(branch) for branch in branches), default=0)
-    best = [branch for branch in branches if _depth(branch) == furthest]
+    best: list[list[OpenApiError]] = []
+    furthest = len(breach.instance_path)
+    if isinstance(breach.kind, ValidationErrorKind.OneOfNotValid):
+        for branch in breach.kind.context:
+            causes = [cause for error in branch for cause in _causes(error)]
+            depth = max((len(cause.instance_path) for cause in causes), default=0)
+            best = [*(best if depth == furthest else []), causes] if depth >= furthest else best
+            furthest = max(furthest, depth)
     if furthest > len(breach.instance_path) and len(best) == 1:
         yield from (cause for cause in best[0] if len(cause.instance_path) == furthest)
     else:
         yield breach
-
-
-def _depth(branch: list[OpenApiError]) -> int:
-    return max((len(error.instance_path) for error in branch), default=0)
 
 
 INVALID = "ORC001"
@@ -163,47 +132,42 @@ def document_findings(root: DocumentNode, content: JsonObject, uses: Uses) -> It
     """Yield ORC001 and ORC004, and ORC030 and ORC036 outside operations."""
     document = root.document
     try:
-        meant = referred_operations(root)
-        for code, problem in _document_breaches(spelled_out(content, meant), uses):
-            yield Raised(code, document, problem)
+        meant: dict[tuple[str, str], DocumentNode] = {}
+        paths = root.raw("paths")
+        whole = {} if paths is None or not isinstance(paths.value, dict) else {**paths.value}
+        for path, item in paths.raw_items() if paths is not None else ():
+            for method in METHODS if isinstance(item.value, dict) else ():
+                written = item.raw(method)
+                if written is not None and reference_of(written.value) is not None:
+                    # A reference without a target is skipped and reported by the compiler.
+                    with suppress(DocumentInvalid):
+                        meant[path, method] = written.overlaid()
+                        held = whole[path]
+                        own = held if isinstance(held, dict) else {}
+                        whole[path] = {**own, method: meant[path, method].value}
+        spelled_out = {**content, "paths": whole} if meant else content
+        found: Counter[str] = Counter()
+        version = openapi_version(content) or (3, 1)
+        for place, reason, is_harmless in _breaches(version, spelled_out):
+            code = IGNORED_FIELD if is_harmless else INVALID if uses.of(place) else UNUSED
+            found[code] += 1
+            if found[code] <= MOST_FINDINGS:  # one mistake high up can cause thousands
+                problem = Problem(format_pointer(place), shortened(reason))
+                yield Raised(code, document, problem)
+            elif min(found[INVALID], found[UNUSED]) > MOST_FINDINGS:
+                break
         for path, method in meant:
-            yield Raised(UNUSED, document, _referred(path, method))
-        for problem in contract_rules.misplaced_keywords(root):
-            yield Raised(contract_rules.known_keywords.code, document, problem)
-        for problem in contract_rules.valid_document_values(root):
-            yield Raised(contract_rules.valid_values.code, document, problem)
+            shown = f"the operation {method.upper()} {path} is a reference"
+            problem = Problem(
+                format_pointer(("paths", path, method)),
+                f"{shown}, which other programs do not follow",
+                cause="operations that are references",
+            )
+            yield Raised(UNUSED, document, problem)
+        for code, problem in contract_rules.keyword_problems(root):
+            yield Raised(code, document, problem)
     except DocumentInvalid as fault:
         yield unreadable(fault)
-
-
-def _referred(path: str, method: str) -> Problem:
-    return Problem(
-        format_pointer(("paths", path, method)),
-        f"the operation {method.upper()} {path} is a reference, which other programs do not follow",
-        cause="operations that are references",
-    )
-
-
-def _document_breaches(content: JsonObject, uses: Uses) -> Iterator[tuple[str, Problem]]:
-    """Yield at most MOST_FINDINGS breaches per code; one mistake high up can cause thousands."""
-    found: Counter[str] = Counter()
-    for path, reason, is_harmless in openapi_breaches(content):
-        code = IGNORED_FIELD if is_harmless else INVALID if uses.of(path) else UNUSED
-        found[code] += 1
-        if found[code] <= MOST_FINDINGS:
-            yield code, Problem(format_pointer(path), shortened(reason))
-        elif min(found[INVALID], found[UNUSED]) > MOST_FINDINGS:
-            return
-
-
-def unread_finding(file: UnreadFile) -> Finding:
-    """Return ORC001 for an unreadable file of a folder."""
-    return plain_finding(INVALID, file.document, Problem("", file.reason, file.remedy))
-
-
-def idle_finding(action: IdleAction) -> Finding:
-    """Return ORC003 for an overlay action that changes nothing."""
-    return plain_finding(IDLE, action.overlay, Problem(action.pointer, action.reason))
 
 
 def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
@@ -218,44 +182,6 @@ def repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Raised]:
                 f"; neither is called so",
             )
             yield Raised(TAKEN, subject.operation.document, problem, subject)
-
-
-def referred_operations(root: DocumentNode) -> dict[tuple[str, str], DocumentNode]:
-    """Return the target of each operation that is a reference, by path and method."""
-    return {
-        (path, method): node
-        for path, item in _path_items(root)
-        for method in METHODS
-        if (written := item.raw(method)) is not None and reference_of(written.value) is not None
-        for node in _meant(written)
-    }
-
-
-def spelled_out(content: JsonObject, meant: dict[tuple[str, str], DocumentNode]) -> JsonObject:
-    """Return the document with the targets in place of those references."""
-    paths = content.get("paths")
-    if not meant or not isinstance(paths, dict):
-        return content
-    whole = dict(paths)
-    for (path, method), node in meant.items():
-        item = whole[path]
-        whole[path] = {**(item if isinstance(item, dict) else {}), method: node.value}
-    return {**content, "paths": whole}
-
-
-def _path_items(root: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
-    paths = root.raw("paths")
-    for path, item in paths.raw_items() if paths is not None else ():
-        if isinstance(item.value, dict):
-            yield path, item
-
-
-def _meant(written: DocumentNode) -> Iterator[DocumentNode]:
-    try:
-        yield written.overlaid()
-    except DocumentInvalid:
-        # A reference without a target is skipped and reported by the compiler.
-        return
 
 
 PATTERN = "ORC025"
@@ -285,22 +211,35 @@ def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool
 def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tuple[str, Problem]]:
     seen: set[_Path] = set()
     examined: set[_Path] = set()
-    waiting = [schema for operation in operations for schema in _schemas_of(operation)]
+    waiting: list[DocumentNode] = []
+    for operation in operations:
+        with suppress(DocumentInvalid):  # the compiler reports malformed parts
+            holders = list(operation.parameters())
+            responses = [response for _, response in operation.node.items("responses")]
+            for holder in (operation.node.at("requestBody"), *responses):
+                holders += [media for _, media in holder.items("content")] if holder else []
+            waiting += [s for holder in holders if (s := holder.raw("schema")) is not None]
     while waiting:
         schema = waiting.pop()
         if schema.path in seen:
             continue
         seen.add(schema.path)
         if is_3_1:
-            for path, reason, is_harmless in json_schema_breaches(schema.value):
+            for path, reason, is_harmless in _breaches(None, schema.value):
                 code = IGNORED_FIELD if is_harmless else INVALID
                 yield code, Problem(f"{schema.pointer}{format_pointer(path)}", reason)
-        for place in _inside(schema):
+        places: list[DocumentNode] = []
+        with suppress(DocumentInvalid):
+            places = [place for place, _ in walk_nodes(schema)]
+        for place in places:
             if is_3_1:
                 yield from _former_keywords(place)
             yield from _pattern_problems(place)
             yield from money_problems(place)
-            yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
+            cycle = _find_cycle(place, examined) if place.path not in examined else None
+            if cycle is not None:  # its validation would never end
+                reason = "this schema is part of itself, so nothing can ever be checked by it"
+                yield ENDLESS, Problem(cycle.pointer, reason)
             yield from ((IMPOSSIBLE, problem) for problem in _contradiction(place))
             waiting += _targets(place)
 
@@ -310,21 +249,10 @@ def _former_keywords(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
     if not isinstance(schema.value, dict) or schema.value.get("nullable") is not True:
         return
     stated = schema.value.get("type")
-    if isinstance(stated, str):
-        fix = f'write type: [{stated}, "null"]'
+    if not (isinstance(stated, list) and "null" in stated):
+        is_one = isinstance(stated, str)
+        fix = f'write type: [{stated}, "null"]' if is_one else 'add {type: "null"} to an anyOf'
         yield NULLABLE, Problem(schema.pointer, "nullable does not allow null here", fix)
-    elif not (isinstance(stated, list) and "null" in stated):
-        fix = 'add {type: "null"} to an anyOf'
-        yield NULLABLE, Problem(schema.pointer, "nullable does not allow null here", fix)
-
-
-def _cycles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
-    """Yield ORC026 for a schema that is part of itself; its validation would never end."""
-    cycle = _find_cycle(schema, examined) if schema.path not in examined else None
-    if cycle is not None:
-        yield Problem(
-            cycle.pointer, "this schema is part of itself, so nothing can ever be checked by it"
-        )
 
 
 def _find_cycle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
@@ -362,6 +290,14 @@ _BOUNDS: Final = (
     ("minItems", "maxItems"),
     ("minProperties", "maxProperties"),
 )
+_TYPES: Final[Mapping[type, set[str]]] = {
+    bool: {"boolean"},
+    int: {"integer", "number"},
+    float: {"number"},
+    str: {"string"},
+    list: {"array"},
+    dict: {"object"},
+}
 _NO_PLACES: Final[list[DocumentNode]] = []
 _MOST_PARTS = 20
 """Limit, because each part of a chain begins another chain."""
@@ -371,26 +307,20 @@ def _contradiction(schema: DocumentNode) -> Iterator[Problem]:
     """Yield ORC029 for a schema whose keywords, or the parts of whose allOf, exclude each other."""
     if not isinstance(schema.value, dict):
         return
-    # The compiler reports malformed parts.
-    with suppress(DocumentInvalid):
-        parts = _members(schema) if "allOf" in schema.value else [schema]
+    with suppress(DocumentInvalid):  # the compiler reports malformed parts
+        found: dict[_Path, DocumentNode] = {}
+        waiting = [schema.resolved() if "allOf" in schema.value else schema]
+        while waiting and len(found) < _MOST_PARTS:
+            part = waiting.pop()
+            if part.path not in found and isinstance(part.value, dict):
+                found[part.path] = part
+                waiting += part.elements("allOf") if "allOf" in schema.value else ()
+        parts = list(found.values())
         reason = (_excluded_value(parts) if parts[1:] else "") or _excluded_property(parts)
         if reason:
             yield Problem(
                 schema.pointer, f"nothing with its own properties fits this schema: {reason}"
             )
-
-
-def _members(schema: DocumentNode) -> list[DocumentNode]:
-    """Return the first parts of an allOf that apply to one value, the schema itself first."""
-    found: dict[_Path, DocumentNode] = {}
-    waiting = [schema.resolved()]
-    while waiting and len(found) < _MOST_PARTS:
-        part = waiting.pop()
-        if part.path not in found and isinstance(part.value, dict):
-            found[part.path] = part
-            waiting += part.elements("allOf")
-    return list(found.values())
 
 
 def _excluded_value(parts: list[DocumentNode]) -> str:
@@ -399,48 +329,31 @@ def _excluded_value(parts: list[DocumentNode]) -> str:
     allowed = frozenset.intersection(*kinds) if kinds else frozenset[str]()
     if kinds and not allowed:
         return "its parts are of different types"
-    listed = [values for part in parts if (values := _listed(part)) is not None]
+    values = [part.value for part in parts if isinstance(part.value, dict)]
+    listed = [stated for value in values if (stated := listed_values(value))]
     if listed:
         others = [set(map(_key, other)) for other in listed[1:]]
         left = [value for value in listed[0] if all(_key(value) in other for other in others)]
         if not left:
             return "its parts list different values"
-        if allowed and not any(_type_of(value) & allowed for value in left):
+        if allowed and not any(_TYPES.get(type(value), {"null"}) & allowed for value in left):
             return f"none of its values is of the type {' or '.join(sorted(allowed))}"
     for least, most in _BOUNDS:
-        lows, highs = (_numbers(parts, keyword) for keyword in (least, most))
+        lows, highs = _numbers(values, least), _numbers(values, most)
         if lows and highs and max(lows) > min(highs):
             return f"{least} is above {most}"
     return ""
 
 
-def _listed(part: DocumentNode) -> list[JsonValue] | None:
-    value = part.value if isinstance(part.value, dict) else {}
-    listed = [value["const"]] if "const" in value else value.get("enum")
-    return listed if isinstance(listed, list) and listed else None
+def _numbers(schemas: Iterable[JsonObject], keyword: str) -> list[int | float]:
+    values = (schema.get(keyword) for schema in schemas)
+    return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def _key(value: JsonValue) -> JsonValue:
     """Return a hashable value that is equal for equal JSON values: true is no 1."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number else json.dumps(value, sort_keys=True)
-
-
-def _type_of(value: JsonValue) -> frozenset[str]:
-    kinds: dict[type, set[str]] = {
-        bool: {"boolean"},
-        int: {"integer", "number"},
-        float: {"number"},
-        str: {"string"},
-        list: {"array"},
-        dict: {"object"},
-    }
-    return frozenset(kinds.get(type(value), {"null"}))
-
-
-def _numbers(parts: Iterable[DocumentNode], keyword: str) -> list[int | float]:
-    values = (part.value.get(keyword) for part in parts if isinstance(part.value, dict))
-    return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def _excluded_property(parts: list[DocumentNode]) -> str:
@@ -485,20 +398,11 @@ def _closing(part: DocumentNode, *, is_whole: bool) -> tuple[str, DocumentNode |
 def _types(schema: DocumentNode) -> frozenset[str]:
     if not isinstance(schema.value, dict):
         return frozenset()
-    declared = schema.value.get("type")
-    stated = declared if isinstance(declared, list) else [declared]
-    kinds = {kind for kind in stated if isinstance(kind, str) and kind}
+    kinds = {*types_of(schema.value)}
     if "number" in kinds:
         kinds.add("integer")
     nullable = {"null"} if kinds and schema.value.get("nullable") is True else set()
     return frozenset(kinds | nullable)
-
-
-def _inside(schema: DocumentNode) -> list[DocumentNode]:
-    # The compiler reports malformed parts as well.
-    with suppress(DocumentInvalid):
-        return [place for place, _ in walk_nodes(schema)]
-    return []
 
 
 def _targets(place: DocumentNode) -> list[DocumentNode]:
@@ -508,35 +412,21 @@ def _targets(place: DocumentNode) -> list[DocumentNode]:
     return []
 
 
-def _schemas_of(operation: Operation) -> list[DocumentNode]:
-    try:
-        holders = list(operation.parameters())
-        responses = [response for _, response in operation.node.items("responses")]
-        for holder in (operation.node.at("requestBody"), *responses):
-            holders += [media for _, media in holder.items("content")] if holder else []
-        return [schema for holder in holders if (schema := holder.raw("schema")) is not None]
-    except DocumentInvalid:
-        return []
-
-
 def _pattern_problems(schema: DocumentNode) -> Iterator[tuple[str, Problem]]:
+    """Yield the finding on each pattern that is malformed, undecidable or slow."""
     pattern = schema.raw("pattern")
     named = schema.raw("patternProperties")
     places = [(pattern.value, pattern)] if pattern is not None else []
     places += list(named.raw_items()) if named is not None else []
     for text, place in places:
-        if isinstance(text, str) and (found := _pattern_problem(text, place.pointer)) is not None:
-            yield found
-
-
-def _pattern_problem(text: str, pointer: str) -> tuple[str, Problem] | None:
-    """Return the finding on a pattern that is malformed, undecidable or slow."""
-    shown = f"the pattern {text[:80]!r}"
-    if not is_pattern(text):
-        return PATTERN, Problem(pointer, f"{shown} is no regular expression")
-    if (reason := undecided_reason(text)) is not None:
-        return UNDECIDED, Problem(pointer, f"{shown} decides on nothing in bounded time: {reason}")
-    if looks_around(text):
-        reason = "it may take far longer than one pass over the text"
-        return DETOUR, Problem(pointer, f"{shown} looks around: {reason}")
-    return None
+        if not isinstance(text, str):
+            continue
+        fault, reason = pattern_fault(text) or ("", "")
+        shown = f"the pattern {text[:80]!r}"
+        if fault == "malformed":
+            yield PATTERN, Problem(place.pointer, f"{shown} is no regular expression")
+        elif fault == "undecided":
+            shown = f"{shown} decides on nothing in bounded time: {reason}"
+            yield UNDECIDED, Problem(place.pointer, shown)
+        elif fault:
+            yield DETOUR, Problem(place.pointer, f"{shown} looks around: {reason}")

@@ -126,8 +126,23 @@ class Ignores:
         self._used: set[Ignore] = set()
         self._refused: set[Ignore] = set()
         for path, value in _written(root):
-            if is_examined(path):
-                self._by_place[path] = list(self._read(path, value))
+            if not is_examined(path):
+                continue
+            self._by_place[path] = noted = []
+            entries: list[Any] = value if isinstance(value, list) else [None]
+            if all(
+                isinstance(entry, dict)
+                and {"code"} <= entry.keys() <= {"code", "reason"}
+                and all(isinstance(said, str) for said in entry.values())
+                for entry in entries
+            ):
+                for index, entry in enumerate(entries):
+                    pointer = format_pointer((*path, KEY, str(index)))
+                    reason = entry.get("reason", "").strip()
+                    noted.append(Ignore(entry["code"], reason, path, pointer))
+            elif path and not (path[0] == "paths" and len(path) == 3):
+                # On an operation and at the root, ORC036 reports the malformed value.
+                self._malformed.append(format_pointer((*path, KEY)))
 
     def find(self, code: str, places: Iterable[_Path], *, is_lasting: bool) -> Suppression | None:
         """Return the suppression of a finding at one of these places or above, or None."""
@@ -144,53 +159,20 @@ class Ignores:
     def problems(self) -> Iterator[Problem]:
         """Yield ORC065 for suppressions that are malformed, refused, unused or without a reason."""
         for pointer in self._malformed:
-            yield Problem(
-                pointer,
-                f"{KEY} holds something that is no code of a finding with a reason",
-                'write a list such as [{code: ORC024, reason: "why it stays as it is"}]',
-            )
+            text = f"{KEY} holds something that is no code of a finding with a reason"
+            fix = 'write a list such as [{code: ORC024, reason: "why it stays as it is"}]'
+            yield Problem(pointer, text, fix)
         for ignore in (ignore for listed in self._by_place.values() for ignore in listed):
             if ignore in self._refused:
-                yield Problem(
-                    ignore.pointer,
-                    f"{ignore.code} stays: with it a rollback would not do what is said of it",
-                    "fix the finding, and remove this",
-                )
+                text = f"{ignore.code} stays: with it a rollback would not do what is said of it"
+                yield Problem(ignore.pointer, text, "fix the finding, and remove this")
             elif ignore not in self._used:
-                yield Problem(
-                    ignore.pointer,
-                    f"there is no {ignore.code} here that could be suppressed",
-                    "remove it, or move it to the place of the finding or around it",
-                )
+                text = f"there is no {ignore.code} here that could be suppressed"
+                fix = "remove it, or move it to the place of the finding or around it"
+                yield Problem(ignore.pointer, text, fix)
             elif not ignore.reason:
-                yield Problem(
-                    ignore.pointer,
-                    f"{ignore.code} is suppressed, and nothing says why",
-                    "add a reason: those who come later cannot ask",
-                )
-
-    def _read(self, path: _Path, value: JsonValue) -> Iterator[Ignore]:
-        """Yield the suppressions at a place, or none when an entry is malformed."""
-        entries = value if isinstance(value, list) else [None]
-        if all(map(_is_entry, entries)):
-            for index, entry in enumerate(entries):
-                said: dict[str, Any] = entry if isinstance(entry, dict) else {}
-                pointer = format_pointer((*path, KEY, str(index)))
-                yield Ignore(said["code"], said.get("reason", "").strip(), path, pointer)
-        elif path and not _is_operation(path):
-            # On an operation and at the root, ORC036 reports the malformed value.
-            self._malformed.append(format_pointer((*path, KEY)))
-
-
-def _is_entry(entry: Any) -> bool:
-    """Return True for {code, reason}, or a code alone."""
-    if not isinstance(entry, dict) or "code" not in entry or entry.keys() - {"code", "reason"}:
-        return False
-    return all(isinstance(value, str) for value in entry.values())
-
-
-def _is_operation(path: _Path) -> bool:
-    return path[:1] == ("paths",) and len(path) == 3
+                text = f"{ignore.code} is suppressed, and nothing says why"
+                yield Problem(ignore.pointer, text, "add a reason: those who come later cannot ask")
 
 
 def _written(root: JsonObject) -> Iterator[tuple[_Path, JsonValue]]:
@@ -256,7 +238,12 @@ def merged(
     """
     groups: dict[tuple[object, ...], list[tuple[Raised, Suppression | None]]] = {}
     for found in sorted(raised, key=lambda r: (r.document, steps_of(r.problem.pointer))):
-        suppression = _suppression(found, ignores.get(found.document), ignored)
+        suppression = None
+        if (written := ignores.get(found.document)) is not None:
+            at = [parse_pointer(found.problem.pointer)]
+            at += [found.subject.operation.node.path] if found.subject is not None else []
+            suppression = written.find(found.code, at, is_lasting=found.is_lasting)
+        suppression = suppression or _requested(found, ignored)
         key = (found.code, found.document, found.cause, suppression)
         groups.setdefault(key, []).append((found, suppression))
     findings = [_finding(group, uses) for group in groups.values()]
@@ -275,19 +262,6 @@ def steps_of(pointer: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def _suppression(
-    found: Raised, ignores: Ignores | None, ignored: frozenset[str]
-) -> Suppression | None:
-    if ignores is not None:
-        places = [parse_pointer(found.problem.pointer)]
-        if found.subject is not None:
-            places.append(found.subject.operation.node.path)
-        said = ignores.find(found.code, places, is_lasting=found.is_lasting)
-        if said is not None:
-            return said
-    return _requested(found, ignored)
-
-
 def _requested(found: Raised, ignored: frozenset[str]) -> Suppression | None:
     is_asked = found.code in ignored and not found.is_lasting
     return Suppression(kind="external") if is_asked else None
@@ -296,17 +270,14 @@ def _requested(found: Raised, ignored: frozenset[str]) -> Suppression | None:
 def _finding(group: list[tuple[Raised, Suppression | None]], uses: Mapping[str, Uses]) -> Finding:
     first, suppression = group[0]
     problem = first.problem
-    places = {
-        found.subject.pointer if found.subject else found.problem.pointer for found, _ in group
-    }
+    places = {one.subject.pointer if one.subject else one.problem.pointer for one, _ in group}
     number = len(places)
+    others = f" (and {number_of(number - 1, 'more operation')})" if number > 1 else ""
     if first.subject is None and number == 1:
         known = uses.get(first.document)
         number = known.of(parse_pointer(problem.pointer)) if known is not None else 0
-    others = f" (and {number_of(len(places) - 1, 'more operation')})" if len(places) > 1 else ""
     found = plain_finding(first.code, first.document, problem)
-    message = found.message + others
-    changes = {"message": message, "operations": number, "suppressed": suppression}
+    changes = {"message": found.message + others, "operations": number, "suppressed": suppression}
     return found.model_copy(update=changes)
 
 

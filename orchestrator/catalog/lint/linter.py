@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -15,10 +15,12 @@ from orchestrator.catalog.lint.finding import (
     CODES,
     Finding,
     Ignores,
+    Problem,
     Raised,
     Rule,
     Severity,
     merged,
+    plain_finding,
     steps_of,
 )
 from orchestrator.catalog.lint.subject import Subject, Uses, subjects
@@ -81,9 +83,15 @@ def lint(
     raised += document_rules.repeated_names(names)
     raised += shape_rules.look_alikes(names)
     findings = merged(raised, uses, ignores, frozenset(ignored))
-    findings += [document_rules.idle_finding(action) for action in idle]
-    findings += [document_rules.unread_finding(file) for file in unread]
-    return sorted(findings, key=_place)
+    for action in idle:
+        problem = Problem(action.pointer, action.reason)
+        findings.append(plain_finding(document_rules.IDLE, action.overlay, problem))
+    for file in unread:
+        problem = Problem("", file.reason, file.remedy)
+        findings.append(plain_finding(document_rules.INVALID, file.document, problem))
+    return sorted(
+        findings, key=lambda f: (f.document, steps_of(f.pointer), f.code, f.message, f.fix)
+    )
 
 
 def check_ignored(codes: Iterable[str]) -> None:
@@ -99,19 +107,21 @@ def check_ignored(codes: Iterable[str]) -> None:
             raise UsageError(f"{asked} cannot be ignored: rollback would not work as declared")
 
 
-def _place(finding: Finding) -> tuple[object, ...]:
-    """Return the sort key of a finding: document, pointer (list elements by number), code."""
-    steps = steps_of(finding.pointer)
-    return finding.document, steps, finding.code, finding.message, finding.fix
-
-
 def has_errors(findings: list[Finding]) -> bool:
     """Return True if any finding is an error that is not suppressed."""
     return any(f.severity == "error" and f.suppressed is None for f in findings)
 
 
 def _tool_findings(subject: Subject) -> list[Raised]:
-    findings = [found for rule in RULES for found in _applied(rule, subject)]
+    document = subject.operation.document
+    findings: list[Raised] = []
+    for rule in RULES:
+        try:
+            problems = list(rule.check(subject))
+            findings += [Raised(rule.code, document, problem, subject) for problem in problems]
+        except DocumentInvalid as fault:
+            # A rule reads more than the compiler, and may be the first to reach a malformed part.
+            findings.append(document_rules.unreadable(fault))
     compiles, valid = shape_rules.compiles.code, contract_rules.valid_values.code
     better = {
         f.problem.pointer
@@ -119,32 +129,22 @@ def _tool_findings(subject: Subject) -> list[Raised]:
         if f.code != compiles and CODES[f.code].severity == "error"
     }
     breached = [breach.pointer for breach in subject.breaches]
+
+    def is_about_breach(pointer: str) -> bool:
+        is_keyword = pointer.rpartition("/")[2].startswith(PREFIXES)
+        return any(
+            f"{pointer}/".startswith(f"{one}/") or (is_keyword and one.startswith(f"{pointer}/"))
+            for one in breached
+        )
+
     # A rule explains a fault better than the compiler does, so the compiler's finding at its place
     # is dropped; a value that breaks its keyword's schema is reported only as such a breach.
     return [
         f
         for f in findings
         if not (f.code == compiles and f.problem.pointer in better)
-        and not (f.code != valid and _is_about(f.problem.pointer, breached))
+        and not (f.code != valid and is_about_breach(f.problem.pointer))
     ]
-
-
-def _is_about(pointer: str, others: Iterable[str]) -> bool:
-    """Return True if the pointer is at or inside one of these; for keywords, also around one."""
-    is_keyword = pointer.rpartition("/")[2].startswith(PREFIXES)
-    return any(
-        f"{pointer}/".startswith(f"{other}/") or (is_keyword and other.startswith(f"{pointer}/"))
-        for other in others
-    )
-
-
-def _applied(rule: Rule, subject: Subject) -> list[Raised]:
-    document = subject.operation.document
-    try:
-        return [Raised(rule.code, document, problem, subject) for problem in rule.check(subject)]
-    except DocumentInvalid as fault:
-        # A rule reads more than the compiler, and may be the first to reach a malformed part.
-        return [document_rules.unreadable(fault)]
 
 
 def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Raised]]:
@@ -152,25 +152,20 @@ def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Raised]]:
     found: list[Operation] = []
     faults: list[Raised] = []
 
-    def unread(_: str, fault: DocumentInvalid) -> None:
-        faults.append(document_rules.unreadable(fault))
-
     try:
-        for operation in operations(root, unread):
+        for operation in operations(
+            root, lambda _, fault: faults.append(document_rules.unreadable(fault))
+        ):
             try:
                 if operation.is_tool:
                     found.append(operation)
             except DocumentInvalid:
                 # The flag is neither true nor false; nothing else of the operation is examined.
-                faults += [
-                    Raised(
-                        contract_rules.valid_values.code,
-                        root.document,
-                        contract_rules.breached(breach, f"on {operation.label}"),
-                    )
-                    for breach in operation_keywords().breaches(operation.node)
-                    if breach.keyword == "x-orchet-tool"
-                ]
+                for breach in operation_keywords().breaches(operation.node):
+                    if breach.keyword == "x-orchet-tool":
+                        problem = contract_rules.breached(breach, f"on {operation.label}")
+                        code = contract_rules.valid_values.code
+                        faults.append(Raised(code, root.document, problem))
     except DocumentInvalid as fault:
         faults.append(document_rules.unreadable(fault))
     return found, faults
@@ -200,36 +195,26 @@ def as_text(
     by_code: dict[str, list[Finding]] = {}
     for finding in sorted(standing, key=lambda f: (_SEVERITIES.index(f.severity), f.code)):
         by_code.setdefault(finding.code, []).append(finding)
-    lines = [*_summary(by_code), ""] if standing else []
+    lines: list[str] = []
     for code, found in by_code.items():
-        for finding in found[:most]:
-            lines += _lines(finding, sources)
+        tools, severity = sum(one.operations for one in found), found[0].severity
+        concerns = f" ({tools} operations)" if tools > len(found) else ""
+        lines.append(f"{code}  {len(found):>5}  {severity:<7}  {CODES[code].finds}{concerns}")
+    lines += [""] if standing else []
+    for code, found in by_code.items():
+        for one in found[:most]:
+            source = sources.get((one.document, one.pointer))
+            place = f"{source}: {one.document}" if source is not None else one.document
+            lines.append(f"{place}{one.pointer}: {one.severity} {code}: {one.message}")
+            lines.append(f"    {one.fix}")
         if most is not None and len(found) > most:
             lines.append(f"{code}: {len(found) - most} more; --all shows them")
-    lines.append(_total(standing, len(findings) - len(standing)))
-    return "\n".join(map(visible, lines))
-
-
-def _summary(by_code: Mapping[str, list[Finding]]) -> Iterator[str]:
-    for code, found in by_code.items():
-        tools = sum(finding.operations for finding in found)
-        concerns = f" ({tools} operations)" if tools > len(found) else ""
-        severity = found[0].severity
-        yield f"{code}  {len(found):>5}  {severity:<7}  {CODES[code].finds}{concerns}"
-
-
-def _lines(finding: Finding, sources: SourceLines) -> Iterator[str]:
-    source = sources.get((finding.document, finding.pointer))
-    document = f"{source}: {finding.document}" if source is not None else finding.document
-    yield f"{document}{finding.pointer}: {finding.severity} {finding.code}: {finding.message}"
-    yield f"    {finding.fix}"
-
-
-def _total(standing: Sequence[Finding], suppressed: int) -> str:
     counts = Counter(finding.severity for finding in standing)
-    named = ", ".join(number_of(counts[level], level) for level in _SEVERITIES)
+    total = ", ".join(number_of(counts[level], level) for level in _SEVERITIES)
+    suppressed = len(findings) - len(standing)
     silenced = f" ({suppressed} suppressed)" if suppressed else ""
-    return (named if standing else "nothing to fix") + silenced
+    lines.append((total if standing else "nothing to fix") + silenced)
+    return "\n".join(map(visible, lines))
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
@@ -281,28 +266,23 @@ def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> st
 
 
 def _sarif_result(finding: Finding, sources: SourceLines) -> JsonObject:
-    name = f"{finding.document}#{finding.pointer}"
-    source = sources.get((finding.document, finding.pointer))
-    physical: JsonObject = {} if source is None else {"physicalLocation": _sarif_location(source)}
-    return {
+    location: JsonObject = {
+        "logicalLocations": [{"fullyQualifiedName": f"{finding.document}#{finding.pointer}"}]
+    }
+    if (source := sources.get((finding.document, finding.pointer))) is not None:
+        path = Path(source.file)  # a relative path stays relative to the project's root
+        uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+        physical: JsonObject = {"artifactLocation": {"uri": uri}}
+        if source.line is not None:
+            physical["region"] = {"startLine": source.line}
+        location = {"physicalLocation": physical, **location}
+    result: JsonObject = {
         "ruleId": finding.code,
         "level": finding.severity,
         "message": {"text": f"{finding.message}. To fix it: {finding.fix}"},
-        "locations": [{**physical, "logicalLocations": [{"fullyQualifiedName": name}]}],
-        **_sarif_suppressions(finding),
+        "locations": [location],
     }
-
-
-def _sarif_suppressions(finding: Finding) -> JsonObject:
-    if (said := finding.suppressed) is None:
-        return {}
-    justified: JsonObject = {"justification": said.reason} if said.reason else {}
-    return {"suppressions": [{"kind": said.kind, **justified}]}
-
-
-def _sarif_location(source: SourceLine) -> JsonObject:
-    """Return the location; a relative path stays relative to the project's root."""
-    path = Path(source.file)
-    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
-    region: JsonObject = {} if source.line is None else {"region": {"startLine": source.line}}
-    return {"artifactLocation": {"uri": uri}, **region}
+    if (said := finding.suppressed) is not None:
+        justified: JsonObject = {"justification": said.reason} if said.reason else {}
+        result["suppressions"] = [{"kind": said.kind, **justified}]
+    return result

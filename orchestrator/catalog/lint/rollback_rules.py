@@ -1,6 +1,6 @@
 """Rules on rollback pairs: each effect can be cancelled, even if its answer is lost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from pydantic import JsonValue
@@ -23,7 +23,14 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.references import format_pointer, resolve
 from orchestrator.json_schema.validator import REQUEST_FORMATS, SchemaValidator
-from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, subschemas
+from orchestrator.json_schema.walker import (
+    COMPOSITIONS,
+    listed_values,
+    properties_of,
+    required_of,
+    subschemas,
+    types_of,
+)
 
 _DIGITS: Final = "digits"
 """A whole number and its digits, which are interchangeable for a parameter."""
@@ -48,30 +55,25 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC037")
 def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
-    for keyword, others in (
+    for keyword, others in (  # `false` is like an absent keyword
         (READ_ONLY, ("x-orchet-cancels", "x-orchet-cancel-for", IRREVERSIBLE)),
         (IRREVERSIBLE, ("x-orchet-cancels",)),
     ):
         said = subject.declared(keyword)
         if said is None or said.value is not True:
             continue
-        against = [other for other in others if _is_set(subject.declared(other))]
+        against = [
+            o for o in others if (d := subject.declared(o)) is not None and d.value is not False
+        ]
         if keyword == READ_ONLY and subject.operation.method == "DELETE":
             against.append("the method DELETE")
         for other in against:
             yield Problem(said.pointer, f"{keyword}: true on {subject.name} contradicts {other}")
-    cancels, cancel_for = map(subject.declared, ("x-orchet-cancels", "x-orchet-cancel-for"))
-    if cancels is not None and _is_set(cancels) and _is_set(cancel_for):
-        yield Problem(
-            cancels.pointer,
-            f"{subject.name} is a cancel tool, so its own x-orchet-cancels is never used",
-            "take out one of the two",
-        )
-
-
-def _is_set(keyword: DocumentNode | None) -> bool:
-    """Return True if a keyword is present and not `false`."""
-    return keyword is not None and keyword.value is not False
+    ends = [subject.declared(keyword) for keyword in ("x-orchet-cancels", "x-orchet-cancel-for")]
+    present = [end for end in ends if end is not None and end.value is not False]
+    if len(present) == 2:
+        text = f"{subject.name} is a cancel tool, so its own x-orchet-cancels is never used"
+        yield Problem(present[0].pointer, text, "take out one of the two")
 
 
 @rule("ORC054")
@@ -80,10 +82,8 @@ def irreversible_asks(subject: Subject) -> Iterator[Problem]:
     if tool is None or tool.effect is not Effect.WRITE or not tool.irreversible:
         return
     if not tool.needs_confirmation:
-        yield Problem(
-            subject.pointer_to("x-orchet-requires-confirmation"),
-            f"nothing cancels {subject.name}, and nobody is asked before it is called",
-        )
+        text = f"nothing cancels {subject.name}, and nobody is asked before it is called"
+        yield Problem(subject.pointer_to("x-orchet-requires-confirmation"), text)
 
 
 @rule("ORC041")
@@ -94,10 +94,8 @@ def cancel_exists(subject: Subject) -> Iterator[Problem]:
     cancel_for = subject.declared("x-orchet-cancel-for")
     for named in (*_named(subject, "x-orchet-cancels"), cancel_for, probe):
         if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
-            yield Problem(
-                named.pointer,
-                f"{subject.name} names {named.value!r}, which is no tool of this document",
-            )
+            text = f"{subject.name} names {named.value!r}, which is no tool of this document"
+            yield Problem(named.pointer, text)
 
 
 def _named(subject: Subject, keyword: str) -> list[DocumentNode]:
@@ -125,11 +123,8 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
             continue
         answers = [one.value for one in _named(peer, theirs)]
         if subject.operation.operation_id not in answers:
-            yield Problem(
-                named.pointer,
-                f"{subject.name} names {peer.name}, which does not name it back",
-                f"set {theirs}: {subject.name} on {peer.name}",
-            )
+            text = f"{subject.name} names {peer.name}, which does not name it back"
+            yield Problem(named.pointer, text, f"set {theirs}: {subject.name} on {peer.name}")
 
 
 @rule("ORC043")
@@ -138,10 +133,8 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
         return
     named = subject.declared("x-orchet-requires-confirmation")
     if named is None or named.value is not False:
-        yield Problem(
-            subject.pointer_to("x-orchet-requires-confirmation"),
-            f"{subject.name} cancels another tool and does not say that rollback asks nobody",
-        )
+        text = f"{subject.name} cancels another tool and does not say that rollback asks nobody"
+        yield Problem(subject.pointer_to("x-orchet-requires-confirmation"), text)
 
 
 @rule("ORC044")
@@ -149,17 +142,15 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
     for called, template, pointer in _calls(subject):
         missing = [name for name in called.required_inputs if name not in template.arguments]
         for name in missing:
-            yield Problem(
-                pointer,
-                f"nothing that {subject.name} sends or gets fills {name!r} of {called.name}",
-                f"add {name} to the args, with an expression such as $response.body#/{name}",
-            )
-        if not missing and not _meets_alternative(called.input_schema, template):
-            yield Problem(
-                pointer,
-                f"what is filled of {called.name} satisfies none of its alternatives",
-                "fill the inputs that one of its anyOf or oneOf branches requires",
-            )
+            text = f"nothing that {subject.name} sends or gets fills {name!r} of {called.name}"
+            fix = f"add {name} to the args, with an expression such as $response.body#/{name}"
+            yield Problem(pointer, text, fix)
+        for keyword in () if missing else ("anyOf", "oneOf"):
+            needed = [required_of(inner) for inner in subschemas(called.input_schema, (keyword,))]
+            if needed and not any(template.arguments.keys() >= {*names} for names in needed):
+                text = f"what is filled of {called.name} satisfies none of its alternatives"
+                fix = "fill the inputs that one of its anyOf or oneOf branches requires"
+                yield Problem(pointer, text, fix)
 
 
 @rule("ORC045")
@@ -167,19 +158,15 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
-                yield Problem(
-                    pointer,
-                    f"{called.name} has no input {name!r}",
-                    f"use one of {', '.join(called.properties) or 'no args at all'}",
-                )
+                text = f"{called.name} has no input {name!r}"
+                fix = f"use one of {', '.join(called.properties) or 'no args at all'}"
+                yield Problem(pointer, text, fix)
                 continue
             is_constant = not parse_filling(value).expressions
             if is_constant and not allows(called.properties[name], called.input_schema, value):
-                yield Problem(
-                    pointer,
-                    f"the constant {value!r} is no value that {name!r} of {called.name} takes",
-                    "write a value that its schema allows, or an expression that begins with $",
-                )
+                text = f"the constant {value!r} is no value that {name!r} of {called.name} takes"
+                fix = "write a value that its schema allows, or an expression that begins with $"
+                yield Problem(pointer, text, fix)
 
 
 @rule("ORC046")
@@ -190,10 +177,8 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
         for name, value in template.arguments.items():
             for expression in parse_filling(value).expressions:
                 if not _can_find(expression, subject.tool):
-                    yield Problem(
-                        pointer,
-                        f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets",
-                    )
+                    text = f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets"
+                    yield Problem(pointer, text)
 
 
 @rule("ORC074")
@@ -214,15 +199,12 @@ def filling_fits(subject: Subject) -> Iterator[Problem]:
             given = {t for e in filling.expressions for t in _types_read(e, subject.tool)} - apart
             taken = _types(called.properties[name], called.input_schema) - apart
             if given and taken and given.isdisjoint(taken):
+                read, takes = (" or ".join(sorted(kinds - {_DIGITS})) for kinds in (given, taken))
                 yield Problem(
                     pointer,
-                    f"{value!r} reads {_listed(given)}, and {name!r} of {called.name} takes "
-                    f"{_listed(taken)}, so that every rollback is parked",
+                    f"{value!r} reads {read}, and {name!r} of {called.name} takes {takes}, so that "
+                    "every rollback is parked",
                 )
-
-
-def _listed(types: set[str]) -> str:
-    return " or ".join(sorted(types - {_DIGITS}))
 
 
 def _types_read(expression: Expression, tool: Tool) -> set[str]:
@@ -239,9 +221,7 @@ def _types_read(expression: Expression, tool: Tool) -> set[str]:
 def _types(schema: JsonObject, root: JsonObject) -> set[str]:
     """Return the types of a schema, and `_DIGITS` if a number, or text that may be one, fits it."""
     found = resolve(schema, root)
-    declared = found.get("type")
-    named = {str(one) for one in (declared if isinstance(declared, list) else [declared]) if one}
-    types = {"number" if one == "integer" else one for one in named - {"null"}}
+    types = {"number" if one == "integer" else one for one in types_of(found) - {"null"}}
     text = {"type": "string", "format": found.get("format", "")}
     is_free = SchemaValidator(text, format_checker=REQUEST_FORMATS).is_valid("7")
     return types | {_DIGITS} if "number" in types or ("string" in types and is_free) else types
@@ -252,8 +232,7 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None:
         return
-    peer = subject.peers.get(compensation.cancel.tool)
-    cancel = peer.tool if peer is not None else None
+    cancel = subject.cancel
     if cancel is None or not is_lost_with_its_answer(tool, compensation, cancel):
         return
     yield Problem(
@@ -278,10 +257,8 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
     peer = subject.probe
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
-        yield Problem(
-            subject.pointer_to(PROBE),
-            f"the probe of {subject.name} is {peer.name}, which changes something",
-        )
+        text = f"the probe of {subject.name} is {peer.name}, which changes something"
+        yield Problem(subject.pointer_to(PROBE), text)
 
 
 @rule("ORC050")
@@ -292,10 +269,8 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     if any(reference_is_own.check(subject)) or any(survives_ambiguity.check(subject)):
         # ORC052 and ORC047 report worse consequences of the missing key.
         return
-    yield Problem(
-        subject.pointer,
-        f"{subject.name} takes no idempotency key, so it is never sent a second time",
-    )
+    text = f"{subject.name} takes no idempotency key, so it is never sent a second time"
+    yield Problem(subject.pointer, text)
 
 
 @rule("ORC051")
@@ -321,32 +296,24 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
             yield peer.tool, template, subject.pointer_to(keyword)
 
 
-def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
-    """Return True if the filled inputs satisfy one of the alternatives."""
-    for keyword in ("anyOf", "oneOf"):
-        needed = [required_of(inner) for inner in subschemas(schema, (keyword,))]
-        if needed and not any(template.arguments.keys() >= set(names) for names in needed):
-            return False
-    return True
-
-
 def _can_find(expression: Expression, tool: Tool) -> bool:
-    if expression.message == "response":
-        return expression.source != "body" or _leads_somewhere(tool.output_schema, expression.path)
-    if len(expression.path) == 1 and tool.reads_key(expression.source, expression.path[0]):
-        return True
-    if expression.source == "body":
-        path = expression.path
+    schema, path = tool.output_schema, expression.path
+    if expression.message == "request":
+        if len(path) == 1 and tool.reads_key(expression.source, path[0]):
+            return True
+        if expression.source != "body":
+            return input_read(expression, tool) is not None
         fields = {b.field: b.name for b in tool.bindings if b.location == "body"}
         if not path or "" in fields:
             schema = tool.properties.get(fields[""]) if "" in fields else None
-            return bool(fields) and (schema is None or _leads_somewhere(schema, path))
-        name = fields.get(path[0])
-        return name is not None and _leads_somewhere(tool.properties[name], path[1:])
-    return input_read(expression, tool) is not None
-
-
-def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
+            if schema is None:
+                return bool(fields)
+        elif path[0] in fields:
+            schema, path = tool.properties[fields[path[0]]], path[1:]
+        else:
+            return False
+    elif expression.source != "body":
+        return True
     return schema is not None and schema_at(schema, path) is not None
 
 
@@ -376,11 +343,10 @@ _NOT_THERE = ("404", "410")
 
 @rule("ORC055")
 def cancel_names_something(subject: Subject) -> Iterator[Problem]:
-    template = subject.compensation.cancel if subject.compensation is not None else None
-    called = _tool(subject.peers, template.tool) if template is not None else None
-    if template is None or called is None:
+    called = subject.cancel
+    if subject.compensation is None or called is None:
         return
-    fillings = template.arguments.items()
+    fillings = subject.compensation.cancel.arguments.items()
     if any(n in called.properties and parse_filling(v).expressions for n, v in fillings):
         return
     yield Problem(
@@ -438,25 +404,19 @@ def _identifying_places(subject: Subject, probe: Tool, *, answered: bool = True)
         return []
     names: set[str] = set()
     for template in subject.compensation.templates:
-        called = _tool(subject.peers, template.tool)
+        peer = subject.peers.get(template.tool)
+        called = peer.tool if peer is not None else None
         for name, value in template.arguments.items():
-            read = parse_filling(value).expressions
-            if len(read) != 1 or not _is_own(read[0], subject.tool):
+            expressions = parse_filling(value).expressions
+            if len(expressions) != 1:
                 continue
-            if read[0].message == "response" and not answered:
-                continue
-            fields = [b.field for b in called.bindings if b.name == name] if called else []
-            last = read[0].path[-1:] if read[0].source != "header" else ()
-            names |= {name, *fields, *last}
+            read = expressions[0]
+            is_reference = bool(read.path) and is_own_reference(read.path[-1])
+            is_reference |= input_read(read, subject.tool) in subject.tool.reference_inputs
+            if answered if read.message == "response" else read.source == "header" or is_reference:
+                fields = [b.field for b in called.bindings if b.name == name] if called else []
+                names |= {name, *fields, *(read.path[-1:] if read.source != "header" else ())}
     return [listed for name, listed in _properties(probe.output_schema) if name in names]
-
-
-def _is_own(read: Expression, tool: Tool) -> bool:
-    """Return True if an expression reads a value that identifies only this call."""
-    if read.message == "response" or read.source == "header":
-        return True
-    is_reference = bool(read.path) and is_own_reference(read.path[-1])
-    return is_reference or input_read(read, tool) in tool.reference_inputs
 
 
 def _properties(
@@ -478,7 +438,7 @@ def probe_shows_cancelled(subject: Subject) -> Iterator[Problem]:
     probe, compensation = subject.probe, subject.compensation
     if probe is None or probe.tool is None or compensation is None or compensation.gone_when:
         return
-    cancel = _tool(subject.peers, compensation.cancel.tool)
+    cancel = subject.cancel
     after = properties_of((cancel.output_schema if cancel is not None else None) or {})
     found = properties_of(probe.tool.output_schema or {})
     for name, left in after.items():
@@ -590,8 +550,7 @@ def unfinished_is_no_failure(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC076")
 def version_can_be_read(subject: Subject) -> Iterator[Problem]:
-    contract = subject.compensation
-    cancel = _tool(subject.peers, contract.cancel.tool) if contract is not None else None
+    contract, cancel = subject.compensation, subject.cancel
     if contract is None or contract.probe is not None or cancel is None:
         return
     sent = {b.name for b in cancel.bindings if is_version(b.field)}
@@ -607,14 +566,7 @@ def version_can_be_read(subject: Subject) -> Iterator[Problem]:
 
 
 def _values(schema: JsonObject) -> list[str]:
-    """Return the strings that a schema enumerates; empty if it enumerates none."""
-    listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    return [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
-
-
-def _tool(peers: Mapping[str, Subject], name: str) -> Tool | None:
-    found = peers.get(name)
-    return found.tool if found is not None else None
+    return [value for value in listed_values(schema) if isinstance(value, str)]
 
 
 def _declares(subject: Subject, status: str) -> bool:

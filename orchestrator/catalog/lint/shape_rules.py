@@ -16,7 +16,6 @@ from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.catalog.tool_names import TOOL_NAME
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.openapi_dialect import ANNOTATIONS
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, walk
@@ -42,18 +41,17 @@ _TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
 @rule("ORC002")
 def compiles(subject: Subject) -> Iterator[Problem]:
     if subject.fault is not None:
-        yield Problem(
-            subject.fault.pointer,
-            subject.fault.reason,
-            subject.fault.remedy or "correct this place; the tool is skipped until then",
-        )
+        text = subject.fault.reason
+        fix = subject.fault.remedy or "correct this place; the tool is skipped until then"
+        yield Problem(subject.fault.pointer, text, fix)
 
 
 @rule("ORC020")
 def object_shaped(subject: Subject) -> Iterator[Problem]:
     for found in subject.inputs:
         is_object = found.schema.get("type") == "object" or _COMPOSED & found.schema.keys()
-        if found.is_whole_body and not is_object and _is_json_body(subject):
+        is_json_body = subject.tool is not None and is_json(subject.tool.body_content_type or "")
+        if found.is_whole_body and not is_object and is_json_body:
             yield Problem(
                 subject.pointer_to("requestBody"),
                 f"the body of {subject.name} is not an object, so it appears as "
@@ -74,10 +72,8 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
 def described_inputs(subject: Subject) -> Iterator[Problem]:
     for found in subject.inputs:
         if not found.schema.get("description") and "$ref" not in found.schema:
-            yield Problem(
-                found.pointer or subject.pointer_to("requestBody"),
-                f"the input {found.binding.name!r} of {subject.name} is not described",
-            )
+            text = f"the input {found.binding.name!r} of {subject.name} is not described"
+            yield Problem(found.pointer or subject.pointer_to("requestBody"), text)
 
 
 @rule("ORC023")
@@ -86,64 +82,40 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
     if tool is not None and "dependentRequired" in tool.input_schema:
         body = subject.operation.node.at("requestBody")
         if body is not None and body.at("required") is None:
-            yield Problem(
-                body.pointer,
-                f"{subject.name} has required properties in a body that may be left out",
-            )
+            text = f"{subject.name} has required properties in a body that may be left out"
+            yield Problem(body.pointer, text)
 
 
 @rule("ORC024")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
-    tool = subject.tool
+    tool, place = subject.tool, subject.pointer_to("responses")
     if tool is None:
         return
     if tool.output_schema is not None:
         if not tool.output_schema.keys() - ANNOTATIONS:
-            yield _undeclared(subject, "answers JSON of which nothing is declared")
-    elif tool.effect is not Effect.READ:
+            text = f"{subject.name} answers JSON of which nothing is declared"
+            yield Problem(place, text)
         return
-    elif not any(map(_is_declared, _successes(subject))):
-        yield _undeclared(subject, "reads something, and no answer of it is declared")
-    elif (written := _structured_text(subject)) is not None:
-        yield Problem(
-            subject.pointer_to("responses"),
-            f"{subject.name} is answered in {written}, which is kept as text: later steps read no "
-            "property of it",
-            "declare application/json where the provider answers that as well; else a person or a "
-            "model reads the text",
-        )
-
-
-def _structured_text(subject: Subject) -> str | None:
-    """Return the media type of an answer with declared properties that is not JSON."""
-    for _, response in _successes(subject):
-        for written, media in response.items("content"):
-            schema = media.at("schema")
-            if schema is not None and not is_json(written) and schema.raw("properties") is not None:
-                return written
-    return None
-
-
-def _undeclared(subject: Subject, what: str) -> Problem:
-    return Problem(subject.pointer_to("responses"), f"{subject.name} {what}")
-
-
-def _successes(subject: Subject) -> Iterator[tuple[str, DocumentNode]]:
-    """Yield the successful answers, redirects included."""
+    if tool.effect is not Effect.READ:
+        return
     responses = dict(subject.operation.node.items("responses"))
-    wanted = [status for status in responses if status[:1] in "23"] or ["default"]
-    yield from ((status, responses[status]) for status in wanted if status in responses)
-
-
-def _is_declared(answer: tuple[str, DocumentNode]) -> bool:
-    """Return True if an answer is declared, or has nothing to declare."""
-    status, response = answer
-    has_none = status in _WITHOUT_CONTENT or status.startswith("3")
-    return has_none or bool(dict(response.items("content")))
-
-
-def _is_json_body(subject: Subject) -> bool:
-    return subject.tool is not None and is_json(subject.tool.body_content_type or "")
+    wanted = [status for status in responses if status[:1] in "23"] or ["default"]  # redirects too
+    successes = [(status, responses[status]) for status in wanted if status in responses]
+    has_none = any(s in _WITHOUT_CONTENT or s.startswith("3") for s, _ in successes)
+    contents = [content for _, response in successes for content in response.items("content")]
+    if not has_none and not contents:
+        yield Problem(place, f"{subject.name} reads something, and no answer of it is declared")
+    for written, media in contents:
+        schema = media.at("schema")
+        if schema is not None and not is_json(written) and schema.raw("properties") is not None:
+            yield Problem(
+                place,
+                f"{subject.name} is answered in {written}, which is kept as text: later steps read "
+                "no property of it",
+                "declare application/json where the provider answers that as well; else a person "
+                "or a model reads the text",
+            )
+            return
 
 
 def _missing_limit(schema: JsonObject) -> str | None:
@@ -224,22 +196,19 @@ def has_description(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC014")
 def plain_language(subject: Subject) -> Iterator[Problem]:
+    tool = subject.tool
+    schemas = (tool.input_schema, tool.output_schema) if tool is not None else ()
+    parts = [part for whole in schemas for part in walk(whole)]
     for keyword in ("summary", "description"):
         text = _NOT_PROSE.sub(" ", _text(subject, keyword)[:_MOST_READ])
         for word in dict.fromkeys(_PROGRAM_NAME.findall(text)):
-            if not _is_field(word, subject):
+            # A text may explain a field that a caller fills in or reads.
+            if not any(word in properties_of(part) for part in parts):
                 yield Problem(
                     subject.pointer_to(keyword),
                     f"the {keyword} of {subject.name} has {word!r}, a name that programs use",
                     cause=word,
                 )
-
-
-def _is_field(name: str, subject: Subject) -> bool:
-    """Return True for a field that a caller fills in or reads, whose use a text may explain."""
-    tool = subject.tool
-    schemas = (tool.input_schema, tool.output_schema) if tool is not None else ()
-    return any(name in properties_of(part) for whole in schemas for part in walk(whole))
 
 
 @rule("ORC015")
@@ -278,11 +247,9 @@ def get_only_reads(subject: Subject) -> Iterator[Problem]:
         return
     why = doubt_of_get(subject.operation, subject.tool)
     if why and subject.tool.effect is Effect.READ:
-        yield Problem(
-            subject.pointer,
-            f"{subject.name} is a GET that may change something: {why}",
-            f"set {READ_ONLY}: false with a confirmation, or {READ_ONLY}: true if it only reads",
-        )
+        text = f"{subject.name} is a GET that may change something: {why}"
+        fix = f"set {READ_ONLY}: false with a confirmation, or {READ_ONLY}: true if it only reads"
+        yield Problem(subject.pointer, text, fix)
 
 
 def doubt_of_get(operation: Operation, tool: Tool) -> str:
@@ -293,8 +260,15 @@ def doubt_of_get(operation: Operation, tool: Tool) -> str:
     """
     if not operation.is_safe:
         return ""
-    if doubt := _doubt_of_selector(tool):
-        return doubt
+    for name in tool.required_inputs:
+        # An input may select the effect of the call: `method=delete`.
+        schema = tool.properties[name]
+        if name.lower() not in _SELECTORS or "const" in schema:
+            continue
+        if not isinstance(schema.get("enum"), list):
+            return f"what it does is up to {name!r}"
+        if verbs := _changes_among(tool, name, is_noun=False):
+            return f"{name} may be {verbs[0]!r}"
     words, summary = name_words(tool.name), tokens(tool.summary)
     reads = bool({*words[:1], *words[-1:], *summary[:1]} & _READING)
     answers = any(
@@ -311,27 +285,19 @@ def doubt_of_get(operation: Operation, tool: Tool) -> str:
         return f"it is called {tool.name!r}"
     if reads:
         return ""
-    if summary[1:2] and summary[1] in _AFTER_VERBS and _is_other_verb(summary[0]):
-        return f"its summary says {summary[0]!r}"
+    asks = bool(summary) and _is_reading(summary[0])
+    if summary[1:2] and summary[1] in _AFTER_VERBS and not asks:
+        said = summary[0]
+        if is_verb(said) or (said.endswith("s") and not said.endswith(("is", "ss", "us"))):
+            return f"its summary says {said!r}"
     for name in tool.required_inputs:
         if verbs := _changes_among(tool, name, is_noun=True):
             return f"{name} may be {verbs[0]!r}"
-    asks = any(word == "whether" or _is_reading(word) for word in summary[:1])
-    is_read = answers and (asks or not _only_acknowledges(tool))
+    root = tool.output_schema or {}
+    kinds = {str(resolve(p, root).get("type")) for p in properties_of(root).values()}
+    # Booleans alone report success.
+    is_read = answers and (asks or summary[:1] == ["whether"] or kinds != {"boolean"})
     return "" if is_read else "nothing is read from its answer"
-
-
-def _doubt_of_selector(tool: Tool) -> str:
-    """Return a doubt if an input selects the effect of the call: `method=delete`."""
-    for name in tool.required_inputs:
-        schema = tool.properties[name]
-        if name.lower() not in _SELECTORS or "const" in schema:
-            continue
-        if not isinstance(schema.get("enum"), list):
-            return f"what it does is up to {name!r}"
-        if verbs := _changes_among(tool, name, is_noun=False):
-            return f"{name} may be {verbs[0]!r}"
-    return ""
 
 
 def _changes_among(tool: Tool, name: str, *, is_noun: bool) -> list[str]:
@@ -340,35 +306,18 @@ def _changes_among(tool: Tool, name: str, *, is_noun: bool) -> list[str]:
     return [v for v in said if _is_change(name_words(v), tool, is_noun=is_noun)]
 
 
-def _is_other_verb(word: str) -> bool:
-    """Return True for a word that may be a verb before its object, except verbs of reading."""
-    is_verbal = is_verb(word) or (word.endswith("s") and not word.endswith(("is", "ss", "us")))
-    return is_verbal and not _is_reading(word)
-
-
 def _is_reading(word: str) -> bool:
     return word in _READING or action_of_stem(stem(word)) in (Action.READ, Action.SEARCH)
-
-
-def _only_acknowledges(tool: Tool) -> bool:
-    """Return True if the answer contains only booleans, which report success."""
-    schema = tool.output_schema or {}
-    parts = [resolve(part, schema) for part in properties_of(schema).values()]
-    return bool(parts) and all(part.get("type") == "boolean" for part in parts)
 
 
 def _is_change(words: Sequence[str], tool: Tool, *, is_noun: bool) -> bool:
     if len(words) != 1 or (is_noun and words[0] in NOUN_LIKE_VERBS):
         return False
-    return words[0] in _SESSION_VERBS or (is_verb(words[0]) and _changes(stem(words[0]), tool))
-
-
-def _changes(verb: str, tool: Tool) -> bool:
-    """Return True if the verb of a stem changes something; sending requires an input."""
-    action = action_of_stem(verb)
-    if action is Action.SEND:
-        return bool(tool.properties)
-    return action in SIDE_EFFECT_ACTIONS - {Action.CREATE}
+    action = action_of_stem(stem(words[0]))
+    # Sending requires an input.
+    is_action = action in SIDE_EFFECT_ACTIONS - {Action.CREATE, Action.SEND}
+    changes = is_action or (action is Action.SEND and bool(tool.properties))
+    return words[0] in _SESSION_VERBS or (is_verb(words[0]) and changes)
 
 
 LOOKS_ALIKE: Final = "ORC084"
@@ -392,10 +341,6 @@ def _declared(subject: Subject) -> JsonObject | None:
     return found.value if found is not None and isinstance(found.value, dict) else None
 
 
-def _may_change(subject: Subject) -> bool:
-    return subject.tool is not None and subject.tool.is_side_effect
-
-
 @rule("ORC080")
 def declared_effect(subject: Subject) -> Iterator[Problem]:
     """Require a server, or an overlay, to declare the effect of a tool."""
@@ -415,7 +360,8 @@ def believed_hint(subject: Subject) -> Iterator[Problem]:
     """Report a hint of reading that the tool's own words contradict."""
     tool = _declared(subject)
     hints = tool.get("annotations") if tool is not None else None
-    if isinstance(hints, dict) and hints.get("readOnlyHint") is True and _may_change(subject):
+    changes = subject.tool is not None and subject.tool.is_side_effect
+    if isinstance(hints, dict) and hints.get("readOnlyHint") is True and changes:
         yield Problem(
             subject.pointer,
             f"the server says that {subject.name} only reads, and its words speak of a change: a "
@@ -428,10 +374,8 @@ def visible_text(subject: Subject) -> Iterator[Problem]:
     """Report hidden characters in what a server says about a tool."""
     tool = _declared(subject)
     if tool is not None and tool.get("hidden") is True:
-        yield Problem(
-            subject.pointer_to("description"),
-            f"the texts of {subject.name} have hidden characters; they are shown escaped",
-        )
+        text = f"the texts of {subject.name} have hidden characters; they are shown escaped"
+        yield Problem(subject.pointer_to("description"), text)
 
 
 @rule("ORC083")
@@ -453,7 +397,7 @@ def describing_text(subject: Subject) -> Iterator[Problem]:
 @rule("ORC085")
 def refusal_declared(subject: Subject) -> Iterator[Problem]:
     """Report a tool after whose errors nobody knows if anything was done."""
-    if _declared(subject) is None or not (_may_change(subject) and subject.tool):
+    if _declared(subject) is None or subject.tool is None or not subject.tool.is_side_effect:
         return
     if subject.operation.node.at("responses", REFUSAL) is None:
         yield Problem(

@@ -19,11 +19,7 @@ from orchestrator.catalog.tool_names import Peers, name_tools, place_of
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.references import (
-    parse_reference,
-    reference_of,
-    with_definitions,
-)
+from orchestrator.json_schema.references import parse_reference, reference_of, with_definitions
 from orchestrator.json_schema.validation import SCHEMA_FAULTS
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.walker import properties_of
@@ -38,13 +34,22 @@ class Uses:
 
     def __init__(self, root: JsonObject, exposed: Iterable[Operation]) -> None:
         """Take the document and the operations that are tools."""
-        self._root = root
-        self._referred: dict[_Path, frozenset[_Path]] = {}
         self._users: defaultdict[_Path, set[_Path]] = defaultdict(set)
         self._tools: set[_Path] = set()
+        referred: dict[_Path, set[_Path]] = {}
         for operation in exposed:
             self._tools.add(operation.node.path)
-            for place in (operation.node.path, *self._reached(operation)):
+            nearby = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
+            waiting = [*_references((operation.node.value, nearby))]
+            reached = {operation.node.path}
+            while waiting:
+                place = waiting.pop()
+                if place not in reached:
+                    reached.add(place)
+                    if place not in referred:
+                        referred[place] = {*_references((follow_or_none(root, place),))}
+                    waiting += referred[place]
+            for place in reached:
                 self._users[place].add(operation.node.path)
 
     def of(self, path: _Path) -> int:
@@ -69,23 +74,6 @@ class Uses:
         """Return True if the linter examines the place; it skips operations that are not tools."""
         is_in_operation = path[:1] == ("paths",) and len(path) > 2 and path[2] in METHODS
         return not is_in_operation or path[:3] in self._tools
-
-    def _reached(self, operation: Operation) -> set[_Path]:
-        """Return all places that an operation refers to, directly or not."""
-        nearby = {k: v for k, v in operation.path_item.mapping().items() if k not in METHODS}
-        waiting = [*_references((operation.node.value, nearby))]
-        reached: set[_Path] = set()
-        while waiting:
-            path = waiting.pop()
-            if path not in reached:
-                reached.add(path)
-                waiting += self._references_of(path)
-        return reached
-
-    def _references_of(self, path: _Path) -> frozenset[_Path]:
-        if path not in self._referred:
-            self._referred[path] = frozenset(_references((follow_or_none(self._root, path),)))
-        return self._referred[path]
 
 
 def _references(values: Iterable[JsonValue]) -> Iterator[_Path]:
@@ -119,30 +107,6 @@ class Input:
         return self.binding.location == "body" and not self.binding.field
 
 
-def inputs_of(operation: Operation, tool: Tool) -> Iterator[Input]:
-    """Yield each input of a tool, in order."""
-    places = {(location, name): found for location, name, found in _declared(operation)}
-    schemas = tool.properties
-    for binding in tool.bindings:
-        schema = schemas[binding.name]
-        found = places.get((binding.location, binding.field))
-        if found is None:
-            yield Input(binding, schema)
-        else:
-            yield Input(binding, schema, found.pointer, _schema_of(found, binding).pointer)
-
-
-def _declared(operation: Operation) -> Iterator[tuple[str, str, DocumentNode]]:
-    for parameter in operation.parameters():
-        yield parameter.require("in").text(), parameter.require("name").text(), parameter
-    body = operation.node.at("requestBody")
-    media_types = dict(body.items("content")) if body is not None else {}
-    if (chosen := choose_content_type(media_types)) is not None:
-        written = media_types[chosen].raw("schema")
-        for name, place in _properties(written, set()) if written is not None else ():
-            yield "body", name, place
-
-
 def _properties(
     schema: DocumentNode, seen: set[tuple[str, ...]]
 ) -> Iterator[tuple[str, DocumentNode]]:
@@ -158,15 +122,6 @@ def _properties(
             yield from _properties(member, seen)
         properties = schema.raw("properties")
         yield from properties.raw_items() if properties is not None else ()
-
-
-def _schema_of(place: DocumentNode, binding: InputBinding) -> DocumentNode:
-    written = place if binding.location == "body" else place.raw("schema")
-    if written is None:
-        return place
-    target = written.resolved()
-    # A parameter and its inline schema count as one place to fix.
-    return target if binding.location == "body" or target.path != written.path else place
 
 
 @dataclass(frozen=True)
@@ -215,6 +170,13 @@ class Subject:
         return found.pointer if found is not None else self.pointer
 
     @property
+    def cancel(self) -> Tool | None:
+        """The tool that cancels it; None without one, or if that does not compile."""
+        if self.compensation is None or self.compensation.cancel.tool not in self.peers:
+            return None
+        return self.peers[self.compensation.cancel.tool].tool
+
+    @property
     def probe(self) -> "Subject | None":
         """The tool that is the probe of its compensation."""
         probe = self.compensation.probe if self.compensation is not None else None
@@ -222,8 +184,32 @@ class Subject:
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        """Inputs with their places; empty if the tool does not compile."""
-        return tuple(inputs_of(self.operation, self.tool)) if self.tool is not None else ()
+        """Inputs with their places, in order; empty if the tool does not compile."""
+        if self.tool is None:
+            return ()
+        places: dict[tuple[str, str], DocumentNode] = {}
+        for found in self.operation.parameters():
+            places[found.require("in").text(), found.require("name").text()] = found
+        body = self.operation.node.at("requestBody")
+        media_types = dict(body.items("content")) if body is not None else {}
+        if (chosen := choose_content_type(media_types)) is not None:
+            written = media_types[chosen].raw("schema")
+            for name, place in _properties(written, set()) if written is not None else ():
+                places["body", name] = place
+        inputs: list[Input] = []
+        for binding in self.tool.bindings:
+            schema, is_body = self.tool.properties[binding.name], binding.location == "body"
+            at = places.get((binding.location, binding.field))
+            if at is None:
+                inputs.append(Input(binding, schema))
+                continue
+            written = at if is_body else at.raw("schema")
+            target = written.resolved() if written is not None else at
+            # A parameter and its inline schema count as one place to fix.
+            is_one = written is not None and not is_body and target.path == written.path
+            place = at if is_one else target
+            inputs.append(Input(binding, schema, at.pointer, place.pointer))
+        return tuple(inputs)
 
     @property
     def is_called_by_rollback(self) -> bool:
@@ -236,34 +222,32 @@ def subjects(exposed: Iterable[Operation]) -> list[Subject]:
     """Return the tools of one document, each with its peers."""
     listed = list(exposed)
     names = name_tools(listed)
-    compiled = [_compiled(operation, names[place_of(operation)]) for operation in listed]
+    compiled: list[Subject] = []
+    for operation in listed:
+        subject = Subject(operation)
+        try:
+            breaches = tuple(operation_keywords().breaches(operation.node))
+            subject = replace(subject, breaches=breaches)
+            tool = compile_operation(subject.readable, names[place_of(operation)])
+            compiled.append(replace(subject, tool=tool))
+        except DocumentInvalid as fault:
+            compiled.append(replace(subject, fault=fault))
     tools = {place_of(s.operation): s.tool for s in compiled if s.tool is not None}
     faults = {place_of(s.operation): s.fault for s in compiled if s.fault is not None}
     known = Peers(listed, tools, faults)
-    whole = [_with_compensation(subject, known) for subject in compiled]
+    whole: list[Subject] = []
+    for subject in compiled:
+        try:
+            if subject.tool is not None:
+                contract = read_compensation(subject.readable, subject.tool, known)
+                subject = replace(subject, compensation=contract)
+            whole.append(subject)
+        except DocumentInvalid as fault:
+            whole.append(replace(subject, fault=fault))
     peers = {s.operation.operation_id: s for s in whole if s.operation.operation_id is not None}
     peers |= {s.tool.name: s for s in whole if s.tool is not None}
     called = frozenset(t.tool for s in whole if s.compensation for t in s.compensation.templates)
     return [replace(s, peers=peers, called_back=called) for s in whole]
-
-
-def _compiled(operation: Operation, name: str) -> Subject:
-    subject = Subject(operation)
-    try:
-        subject = replace(subject, breaches=tuple(operation_keywords().breaches(operation.node)))
-        return replace(subject, tool=compile_operation(subject.readable, name))
-    except DocumentInvalid as fault:
-        return replace(subject, fault=fault)
-
-
-def _with_compensation(subject: Subject, peers: Peers) -> Subject:
-    if subject.tool is None:
-        return subject
-    try:
-        compensation = read_compensation(subject.readable, subject.tool, peers)
-    except DocumentInvalid as fault:
-        return replace(subject, fault=fault)
-    return replace(subject, compensation=compensation)
 
 
 def schema_at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:

@@ -7,7 +7,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from orchestrator.catalog.call_templates import is_version
-from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
+from orchestrator.catalog.compensation_contract import (
+    GONE_WHEN,
+    is_lost_with_its_answer,
+    is_own_reference,
+)
 from orchestrator.catalog.suggest.survey import (
     Cancellable,
     PathShape,
@@ -17,10 +21,10 @@ from orchestrator.catalog.suggest.survey import (
     cancelled_states,
     matches,
 )
-from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import format_pointer, resolve
-from orchestrator.json_schema.walker import properties_of
+from orchestrator.json_schema.walker import properties_of, types_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action
 from orchestrator.language.words import (
@@ -71,11 +75,7 @@ def holds(parameter: str, name: str, item: PathShape) -> MatchStrength:
     """
     asked, held = _words(parameter), _words(name)
     if asked == held:
-        return (
-            MatchStrength.SAME_NAME
-            if len(asked) > 1 or asked != ("id",)
-            else MatchStrength.OF_THING
-        )
+        return MatchStrength.OF_THING if asked == ("id",) else MatchStrength.SAME_NAME
     if held == ("id",) and item.thing[-len(asked) :] == asked:
         return MatchStrength.OF_THING
     if asked[-len(held) :] == held:
@@ -136,22 +136,8 @@ def opened_properties(schema: JsonObject, root: JsonObject) -> dict[str, JsonObj
 
 
 def _is_scalar(schema: JsonObject) -> bool:
-    """Return True if a value can be an id, also if the type is undeclared."""
-    kinds = schema.get("type")
-    stated = {kinds} if isinstance(kinds, str) else {*kinds} if isinstance(kinds, list) else set()
-    return not stated or bool(stated & _SCALARS)
-
-
-def at_path(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
-    """Return True if answers of the schema have a property at the path."""
-    return _object_at(schema, path[:-1]).keys() >= {path[-1]}
-
-
-def share_shape(one: JsonObject | None, other: JsonObject | None, place: tuple[str, ...]) -> bool:
-    """Return True if most properties at a place agree, so both answers have the same resource."""
-    ours, theirs = (_object_at(schema, place[:-1]).keys() for schema in (one, other))
-    fewer = min(len(ours), len(theirs))
-    return fewer > 0 and 2 * len(ours & theirs) > fewer
+    kinds = types_of(schema)  # a value of undeclared type can be an id
+    return not kinds or bool(kinds & _SCALARS)
 
 
 def _object_at(schema: JsonObject | None, path: tuple[str, ...]) -> dict[str, JsonObject]:
@@ -173,13 +159,6 @@ class Filled(NamedTuple):
     """Inputs filled with a sent value of the same name, which may mean something else."""
 
 
-class Unfilled(NamedTuple):
-    """An input of the cancel for which no value was found."""
-
-    name: str
-    why: str
-
-
 def fill(
     maker: Tool,
     made_at: PathShape,
@@ -188,8 +167,10 @@ def fill(
     *,
     located: bool = False,
     version: str | None = None,
-) -> Filled | Unfilled:
+) -> Filled | str:
     """Fill the inputs that a cancel requires, and the caller's own reference if it takes one.
+
+    If nothing fills a required input, the reason is returned.
 
     Args:
         maker: creates the resource.
@@ -209,7 +190,22 @@ def fill(
             value: str | None = removal.constant[1]
         elif binding == removal.own and item.segments != made_at.segments:
             asked = cancel.properties.get(binding.name, {})
-            found, value = _id(maker, binding.field, item)
+            # By name in the answer, else as sent, else the best match. If several parameters name
+            # it together, the caller's choice comes first: it is known even if the answer is lost.
+            own = binding.field
+            found = find_id(own, item, maker.output_schema)
+            names = [
+                b.field
+                for b in maker.bindings
+                if b.location == "body"
+                and b.required
+                and holds(own, b.field, item) is MatchStrength.SAME_NAME
+            ]
+            sent = _in_body(names[0]) if len(names) == 1 else None
+            is_best = found is not None and found.strength is MatchStrength.SAME_NAME
+            if sent is not None and (item.parent.ends_in_parameter or not is_best):
+                found = None
+            value = found.expression if found is not None else sent
             if (alike := _described_alike(maker, binding.field, item, asked)) is not None:
                 found, value = alike, alike.expression
             if value is None and located and maker.output_schema is None:
@@ -221,37 +217,21 @@ def fill(
         elif binding.location == "header" and is_version(binding.field):
             value = version
         else:
-            value = _sent(maker, made_at, binding, item) or _answered(maker, binding, item)
-        if value is None and (same := _sent_alike(maker, binding)) is not None:
-            assumed.append(binding.name)
-            value = same
+            value = _sent(maker, made_at, binding, item)
+        if value is None and binding.required and binding.field and binding.location == "body":
+            # A required value that both have under one name: an account, a depot.
+            same = [b for b in maker.bindings if b.field == binding.field and b.required]
+            if len(same) == 1 and same[0].location in ("body", "path"):
+                is_body, of_path = same[0].location == "body", f"$request.path.{binding.field}"
+                assumed.append(binding.name)
+                value = _in_body(binding.field) if is_body else of_path
         if value is not None:
             args[binding.name] = value
         elif binding.required:
-            return Unfilled(binding.name, _why(maker, binding.name))
+            if maker.output_schema is None:
+                return f"{maker.name} declares no answer that could hold {binding.name}"
+            return f"nothing that {maker.name} sends or gets is surely {binding.name}"
     return Filled(args, found, tuple(assumed))
-
-
-def _id(maker: Tool, own: str, item: PathShape) -> tuple[FoundId | None, str | None]:
-    """Return the id of the resource: by name in the answer, else as sent, else the best match.
-
-    If several parameters name it together, the caller's choice comes first, because it is known
-    even if the answer is lost.
-    """
-    found = find_id(own, item, maker.output_schema)
-    names = [
-        b.field
-        for b in maker.bindings
-        if b.location == "body"
-        and b.required
-        and holds(own, b.field, item) is MatchStrength.SAME_NAME
-    ]
-    sent = f"$request.body#{format_pointer((names[0],))}" if len(names) == 1 else None
-    if sent is not None and item.parent.ends_in_parameter:
-        return None, sent
-    if found is not None and (found.strength is MatchStrength.SAME_NAME or sent is None):
-        return found, found.expression
-    return None, sent
 
 
 def _described_alike(maker: Tool, own: str, item: PathShape, asked: JsonObject) -> FoundId | None:
@@ -275,62 +255,37 @@ def _description(schema: JsonObject) -> str:
     return " ".join(str(schema.get("description", "")).split()).rstrip(".").casefold()
 
 
+def _in_body(name: str) -> str:
+    return f"$request.body#{format_pointer((name,))}"
+
+
 def _sent(maker: Tool, made_at: PathShape, binding: InputBinding, item: PathShape) -> str | None:
-    """Return the expression of a sent value for an input of the cancel, or None."""
-    if binding.location == "path":
-        at = item.parameters.index(binding.field) if binding.field in item.parameters else -1
+    """Return the expression of a sent value for an input of the cancel, or None.
+
+    One of several path parameters may have its namesake in the answer.
+    """
+    field, location = binding.field, binding.location
+    if location == "path":
+        at = item.parameters.index(field) if field in item.parameters else -1
         shared = item.segments[: len(made_at.segments)] == made_at.segments
         if shared and 0 <= at < len(made_at.parameters):
             return f"$request.path.{made_at.parameters[at]}"
         for other in maker.bindings:
-            if (
-                other.field == binding.field
-                and holds(binding.field, other.field, item) is MatchStrength.SAME_NAME
-            ):
+            if other.field == field and holds(field, field, item) is MatchStrength.SAME_NAME:
                 if other.location == "body" and other.required:
-                    return f"$request.body#{format_pointer((other.field,))}"
+                    return _in_body(field)
                 if other.location == "path":
-                    return f"$request.path.{other.field}"
-        return None
-    if binding.location == "body":
-        same = [b for b in maker.bindings if b.location == "body" and b.field == binding.field]
-        is_own = binding.field and is_own_reference(binding.field)
-        return f"$request.body#{format_pointer((same[0].field,))}" if same and is_own else None
-    same = [b for b in maker.bindings if (b.location, b.field) == (binding.location, binding.field)]
-    needed = binding.required or is_own_reference(binding.field)
-    if same and needed and binding.location != "cookie":
-        return f"$request.{binding.location}.{binding.field}"
-    return None
-
-
-def _answered(maker: Tool, binding: InputBinding, item: PathShape) -> str | None:
-    """Return the value of one of several path parameters, from its namesake in the answer."""
-    if binding.location != "path" or binding.field not in item.parameters[:-1]:
-        return None
-    found = find_id(binding.field, item, maker.output_schema)
-    return (
-        found.expression
-        if found is not None and found.strength is MatchStrength.SAME_NAME
-        else None
-    )
-
-
-def _sent_alike(maker: Tool, binding: InputBinding) -> str | None:
-    """Return a required value that both bodies have under one name: an account, a depot."""
-    if not (binding.required and binding.field and binding.location == "body"):
-        return None
-    same = [b for b in maker.bindings if b.field == binding.field and b.required]
-    if len(same) != 1 or same[0].location not in ("body", "path"):
-        return None
-    is_body = same[0].location == "body"
-    pointer = format_pointer((binding.field,))
-    return f"$request.body#{pointer}" if is_body else f"$request.path.{binding.field}"
-
-
-def _why(maker: Tool, name: str) -> str:
-    if maker.output_schema is None:
-        return f"{maker.name} declares no answer that could hold {name}"
-    return f"nothing that {maker.name} sends or gets is surely {name}"
+                    return f"$request.path.{field}"
+        is_one = field in item.parameters[:-1]
+        found = find_id(field, item, maker.output_schema) if is_one else None
+        is_same = found is not None and found.strength is MatchStrength.SAME_NAME
+        return found.expression if found is not None and is_same else None
+    is_sent = any((b.location, b.field) == (location, field) for b in maker.bindings)
+    if location == "body":
+        is_own = is_sent and field and is_own_reference(field)
+        return _in_body(field) if is_own else None
+    needed = binding.required or is_own_reference(field)
+    return f"$request.{location}.{field}" if is_sent and needed and location != "cookie" else None
 
 
 _MAKES_NOTHING = (Action.READ, Action.SEARCH, Action.UPDATE, Action.CANCEL)
@@ -351,6 +306,16 @@ class Pair:
     doubts: tuple[str, ...] = ()
     """Reasons why the pair is only likely; empty for a sure pair."""
     notes: tuple[str, ...] = ()
+    probe: JsonObject | None = None
+    """Declaration of a read that finds the resource by the caller's own reference."""
+
+    @property
+    def is_blind(self) -> bool:
+        """True if nothing can cancel the call after its answer is lost."""
+        maker, cancel = self.maker.tool, self.cancel.tool
+        assert maker is not None and cancel is not None
+        call = Compensation(cancel=ToolCallTemplate(tool=cancel.name, arguments=self.args))
+        return self.probe is None and is_lost_with_its_answer(maker, call, cancel)
 
 
 def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
@@ -359,9 +324,9 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
     for one in listed:
         if one.method == "GET" and one.tool is not None:
             reads.setdefault(one.shape.segments, one)
-    linked = {link.maker.name: link for link in cancel_links(listed)}
-    taken = {link.cancel.name: maker for maker, link in linked.items()}
-    yield from (Pair(link.maker, link.cancel, link.args) for link in linked.values())
+    linked = {link[0].name: Pair(*link) for link in cancel_links(listed)}
+    taken = {pair.cancel.name: maker for maker, pair in linked.items()}
+    yield from linked.values()
     for match in matches(listed):
         pair = _pair(match, reads) if match.maker.name not in linked else None
         if pair is None:
@@ -375,7 +340,9 @@ def find_pairs(listed: Sequence[Surveyed]) -> Iterator[Pair]:
 
 def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair | None:
     """Return the pair of a match; None if its maker creates no resource."""
-    if _makes_nothing(match.maker):
+    verb, action = match.maker.verb
+    is_plain = verb not in WARY_VERBS and verb != match.maker.method.lower()
+    if is_plain and action in _MAKES_NOTHING:  # "open a ticket" creates one
         return None
     plain = [removal for removal in match.removals if removal.is_plain]
     removal = (plain or [*match.removals])[0]
@@ -396,64 +363,53 @@ def _pair(match: Cancellable, reads: Mapping[tuple[str, ...], Surveyed]) -> Pair
     if len(plain) > 1:
         others = " and ".join(other.by.name for other in plain[1:])
         doubts.append(f"{others} may be meant as well: which of them cancels it?")
-    if isinstance(filled, Unfilled):
-        doubts.append(f"{filled.why}, which {removal.by.name} goes by")
+    if isinstance(filled, str):
+        doubts.append(f"{filled}, which {removal.by.name} goes by")
         return Pair(match.maker, removal.by, {}, tuple(doubts))
     if match.maker.method == "PUT":
         doubts.append("what was there before the call would be removed, too")
     doubts += [f"is {n} the same for both?" for n in filled.assumed]
     doubts += _doubts_of_answer(match, removal, filled, reads.get(removal.item.segments))
-    notes = tuple(_notes(match.maker, filled, removal))
-    return Pair(match.maker, removal.by, filled.args, tuple(doubts), notes)
-
-
-def _makes_nothing(maker: Surveyed) -> bool:
-    """Return True if the maker's verb reads, changes or removes; "open a ticket" creates one."""
-    verb, action = maker.verb
-    is_plain = verb not in WARY_VERBS and verb != maker.method.lower()
-    return is_plain and action in _MAKES_NOTHING
+    notes: list[str] = []
+    if "202" in match.maker.statuses:
+        notes.append(
+            "it may be answered 202, accepted: does the answer name a thing that is there?"
+        )
+    if "202" in removal.by.statuses:
+        notes.append(
+            f"{removal.by.name} may be answered 202, accepted; if that is done, add to it "
+            "x-orchet-success-when: $statusCode == 202"
+        )
+    sent, own = match.maker.tool.input_schema, removal.item.parameters[-1]
+    if filled.found is not None and find_id(own, removal.item, sent):
+        notes.append("the id is sent as well: a thing that was there before would be removed, too")
+    return Pair(match.maker, removal.by, filled.args, tuple(doubts), tuple(notes))
 
 
 def _doubts_of_words(maker: Surveyed, removal: Removal) -> Iterator[str]:
-    for verb, action in dict.fromkeys((maker.verb, _first_verb(maker))):
+    assert maker.tool is not None
+    name, tool = maker.name, maker.tool
+    first = next(iter(tokens(tool.summary or tool.description)), "")  # "Send a message"
+    for verb, action in dict.fromkeys((maker.verb, (first, action_of_stem(stem(first))))):
         if action in _DOES_MORE and verb != maker.method.lower():
-            yield f"what {maker.name} does may outlast what is removed: {verb}"
-    inputs = maker.tool.properties if maker.tool else {}
+            yield f"what {name} does may outlast what is removed: {verb}"
     # "From" one day "to" another means no recipient.
     reached = [
-        name
-        for name, schema in inputs.items()
-        if name.lower() in _REACHED and schema.get("format") not in _TIMES
+        field
+        for field, schema in tool.properties.items()
+        if field.lower() in _REACHED and schema.get("format") not in _TIMES
     ]
     if reached:
-        yield f"{maker.name} reaches somebody ({reached[0]}), which no removal reverses"
-    if _may_update(maker):
-        yield f"{maker.name} may change what is there already, which a removal would not bring back"
+        yield f"{name} reaches somebody ({reached[0]}), which no removal reverses"
+    # The words may join creating and changing: "Create or update a label".
+    words = tokens(f"{name}. {tool.summary}. {tool.description[:200]}")
+    joined = [word for before, word in pairwise(words) if before in _EITHER and is_verb(word)]
+    updates = any(is_any_change(word) or action_of(word) is Action.UPDATE for word in joined)
+    if updates or "upsert" in words:
+        yield f"{name} may change what is there already, which a removal would not bring back"
     verb, kind = removal.by.verb
     if removal.by.method == "DELETE" and kind not in (Action.CANCEL, Action.UNKNOWN):
         yield f"{removal.by.name} may do something else than remove it: {verb}"
-
-
-def _first_verb(maker: Surveyed) -> tuple[str, Action]:
-    """Return the first verb of the maker's summary: "Send a message"."""
-    first = (
-        next(iter(tokens(maker.tool.summary or maker.tool.description)), "") if maker.tool else ""
-    )
-    return first, action_of_stem(stem(first))
-
-
-def _may_update(maker: Surveyed) -> bool:
-    """Return True if the maker's words join creating and changing: "Create or update a label"."""
-    tool = maker.tool
-    words = tokens(f"{maker.name}. {tool.summary}. {tool.description[:200]}") if tool else []
-    return (
-        any(
-            before in _EITHER and (is_any_change(word) or action_of(word) is Action.UPDATE)
-            for before, word in pairwise(words)
-            if is_verb(word)
-        )
-        or "upsert" in words
-    )
 
 
 def _doubts_of_answer(
@@ -472,31 +428,20 @@ def _doubts_of_answer(
         )
         return
     if read is not None and read.tool is not None:
-        same = at_path(read.tool.output_schema, found.path)
-        if not (same and share_shape(tool.output_schema, read.tool.output_schema, found.path)):
+        holder, name = found.path[:-1], found.path[-1]
+        ours = _object_at(tool.output_schema, holder).keys()
+        theirs = _object_at(read.tool.output_schema, holder).keys()
+        # Both answers have the same resource if most of their properties agree.
+        fewer = min(len(ours), len(theirs))
+        if name not in theirs or not fewer or 2 * len(ours & theirs) <= fewer:
             yield (
                 f"{found.expression} may name something else: {read.name} answers in another form"
             )
-    elif not match.is_same_path or found.strength < _plain_enough(match.maker):
+        return
+    # 201 states a creation.
+    needed = MatchStrength.OF_THING if "201" in match.maker.statuses else MatchStrength.SAME_NAME
+    if not match.is_same_path or found.strength < needed:
         yield f"{found.expression} may name something else: nothing reads {removal.by.name}'s thing"
-
-
-def _plain_enough(maker: Surveyed) -> MatchStrength:
-    """Return the least strength of an id that no read confirms; 201 states a creation."""
-    return MatchStrength.OF_THING if "201" in maker.statuses else MatchStrength.SAME_NAME
-
-
-def _notes(maker: Surveyed, filled: Filled, removal: Removal) -> Iterator[str]:
-    if "202" in maker.statuses:
-        yield "it may be answered 202, accepted: does the answer name a thing that is there?"
-    if "202" in removal.by.statuses:
-        yield (
-            f"{removal.by.name} may be answered 202, accepted; if that is done, add to it "
-            "x-orchet-success-when: $statusCode == 202"
-        )
-    sent = maker.tool.input_schema if maker.tool is not None else None
-    if filled.found is not None and find_id(removal.item.parameters[-1], removal.item, sent):
-        yield "the id is sent as well: a thing that was there before would be removed, too"
 
 
 def find_probe(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject | None:
@@ -506,79 +451,47 @@ def find_probe(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject | None:
     name, requires nothing that was not sent, and returns the reference in its answer.
     """
     assert pair.maker.tool is not None
-    about = [one for one in listed if _is_about(one, pair.maker)]
-    found = [p for one in about if (p := _as_probe(one, pair.maker.tool)) is not None]
+    sent = {b.field: b for b in pair.maker.tool.bindings}
+    found: list[JsonObject] = []
+    for one in listed:
+        tool = one.tool
+        if tool is None or one.method != "GET" or tool.output_schema is None:
+            continue
+        if one.shape.words.isdisjoint(pair.maker.made_at.thing):
+            continue
+        args: JsonObject = {}
+        references: list[str] = []
+        for b in tool.bindings:
+            is_own = is_own_reference(b.field)
+            if b.field in sent and (b.required or is_own):
+                location = sent[b.field].location
+                of_path = f"$request.{location}.{b.field}"
+                args[b.name] = _in_body(b.field) if location == "body" else of_path
+                references += [b.field] if is_own else []
+        if not references or any(name not in args for name in tool.required_inputs):
+            continue
+        # The answer, or the elements of a list in it, have the reference. An answer that is a list
+        # itself has none: a condition reads below it.
+        schema = tool.output_schema
+        shown = opened_properties(schema, schema)
+        holder: tuple[str, ...] = ()
+        for name, inner in shown.items() if references[0] not in shown else ():
+            element = inner.get("items")
+            held = properties_of(resolve(element, schema)) if isinstance(element, dict) else {}
+            if references[0] in held:
+                shown = {n: resolve(part, schema) for n, part in held.items()}
+                holder = (name, "0")
+                break
+        if references[0] not in shown:
+            continue
+        probe: JsonObject = {"operationId": one.name, "args": args}
+        # A resource with the state of a cancelled one is still found after the cancel; others are
+        # absent from the list.
+        states = cancelled_states(shown)
+        if len(states) == 1:
+            place = format_pointer((*holder, states[0][0]))
+            probe[GONE_WHEN] = f'$response.body#{place} == "{states[0][1]}"'
+        elif holder:
+            probe[GONE_WHEN] = f"!$response.body#{format_pointer(holder)}"
+        found.append(probe)
     return found[0] if len(found) == 1 else None
-
-
-def _is_about(one: Surveyed, maker: Surveyed) -> bool:
-    """Return True if the path of a read contains the thing that another operation creates."""
-    return not one.shape.words.isdisjoint(maker.made_at.thing)
-
-
-def _as_probe(one: Surveyed, maker: Tool) -> JsonObject | None:
-    tool = one.tool
-    if one.method != "GET" or tool is None:
-        return None
-    sent = {b.field: b for b in maker.bindings}
-    args = {b.name: _read(sent[b.field]) for b in _wanted(tool) if b.field in sent}
-    references = [b.field for b in _wanted(tool) if b.field in sent and is_own_reference(b.field)]
-    if not references or any(name not in args for name in tool.required_inputs):
-        return None
-    listing = _listing(tool, references[0])
-    if listing is None:
-        return None
-    return {"operationId": one.name, "args": {**args}, **_gone_when(tool, listing)}
-
-
-def _gone_when(tool: Tool, listing: tuple[str, ...]) -> JsonObject:
-    """Return conditions for a cancelled resource: its state, or its absence from a list.
-
-    A resource with such a state is still found after the cancel.
-    """
-    holder = (*listing, "0") if listing else ()
-    states = cancelled_states(_shown(tool, listing))
-    if len(states) == 1:
-        ((name, state),) = states
-        return {GONE_WHEN: f'$response.body#{format_pointer((*holder, name))} == "{state}"'}
-    return {GONE_WHEN: f"!$response.body#{format_pointer(holder)}"} if listing else {}
-
-
-def _shown(tool: Tool, listing: tuple[str, ...]) -> Mapping[str, JsonObject]:
-    schema = tool.output_schema or {}
-    top = opened_properties(schema, schema)
-    if not listing:
-        return top
-    element = top[listing[0]].get("items")
-    held = properties_of(resolve(element, schema)) if isinstance(element, dict) else {}
-    return {name: resolve(part, schema) for name, part in held.items()}
-
-
-def _wanted(tool: Tool) -> Iterator[InputBinding]:
-    for binding in tool.bindings:
-        if binding.required or is_own_reference(binding.field):
-            yield binding
-
-
-def _read(sent: InputBinding) -> str:
-    if sent.location == "body":
-        return f"$request.body#{format_pointer((sent.field,))}"
-    return f"$request.{sent.location}.{sent.field}"
-
-
-def _listing(tool: Tool, reference: str) -> tuple[str, ...] | None:
-    """Return the path of the list whose elements have the reference; () for the answer itself.
-
-    None if nothing has it, or if the answer itself is a list: a condition reads below it.
-    """
-    schema = tool.output_schema
-    if schema is None:
-        return None
-    top = opened_properties(schema, schema)
-    if reference in top:
-        return ()
-    for name, inner in top.items():
-        element = inner.get("items")
-        if isinstance(element, dict) and reference in properties_of(resolve(element, schema)):
-            return (name,)
-    return None

@@ -4,13 +4,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from pydantic import Field, JsonValue
 
 from orchestrator.catalog.call_templates import expressions_of
 from orchestrator.catalog.card_types import CARD_TYPES, OURS
-from orchestrator.catalog.compensation_contract import is_lost_with_its_answer
 from orchestrator.catalog.contract import READ_ONLY
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.functions import read_description, read_name
@@ -24,7 +24,7 @@ from orchestrator.catalog.operations import TOOL_MARK, operations
 from orchestrator.catalog.overlay import apply_overlays, parse_overlay, target_of
 from orchestrator.catalog.suggest.pairing import Pair, find_pairs, find_probe
 from orchestrator.catalog.suggest.survey import Surveyed, asked_for, survey
-from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Effect, ToolCallTemplate
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject, Record
@@ -142,53 +142,39 @@ class Proposal(Record):
 
 def overlay_text(proposal: Proposal) -> str:
     """Return the overlay in YAML: an action for each operation, in the document's order."""
-    shown = [*_head(proposal), *_body(proposal)]
-    return "\n".join(shown) + "\n"
-
-
-def _head(proposal: Proposal) -> Iterator[str]:
     before = f", {proposal.marked_before} were said of before" if proposal.marked_before else ""
-    yield from _folded(f"Proposed for {proposal.file}: read it before you use it.", "# ")
-    yield (
+    left_out = (f"left out: {left}" for left in proposal.left_out)
+    shown = [
+        *_folded(f"Proposed for {proposal.file}: read it before you use it.", "# "),
         f"# {proposal.operations} operations: {proposal.marked} marked as tools{before}, "
-        f"{proposal.questions} only asked about; rollback pairs: {len(proposal.pairs)}."
-    )
-    yield from _EXPLAINED
-    for remark in proposal.remarks:
-        yield from _folded(remark, "# ")
-    for left in proposal.left_out:
-        yield from _folded(f"left out: {left}", "# ")
-    yield "overlay: 1.0.0"
-    yield "info:"
-    yield f"  title: {_scalar(f'Tools of {proposal.document}')}"
-    yield "  version: 1.0.0"
-    yield f"extends: {_scalar(proposal.file)}"
-
-
-def _body(proposal: Proposal) -> Iterator[str]:
+        f"{proposal.questions} only asked about; rollback pairs: {len(proposal.pairs)}.",
+        *_EXPLAINED,
+        *(line for remark in (*proposal.remarks, *left_out) for line in _folded(remark, "# ")),
+        "overlay: 1.0.0",
+        "info:",
+        f"  title: {_scalar(f'Tools of {proposal.document}')}",
+        "  version: 1.0.0",
+        f"extends: {_scalar(proposal.file)}",
+        "actions:",
+    ]
     if not proposal.marked:
         # An overlay has at least one action.
-        yield "actions:"
-        yield "  - target: $.info"
-        yield "    description: Nothing of this document is surely a tool. It changes nothing."
-        yield "    update: {}"
-    else:
-        yield "actions:"
+        shown.append("  - target: $.info")
+        shown.append(
+            "    description: Nothing of this document is surely a tool. It changes nothing."
+        )
+        shown.append("    update: {}")
     for action in proposal.actions:
-        yield ""
-        lines = _action_lines(action)
-        yield from (f"# {line}".rstrip() for line in lines) if action.is_question else lines
-
-
-def _action_lines(action: ProposedAction) -> Iterator[str]:
-    title = f"{action.method} {action.path}"
-    yield from _folded(f"{title}: {action.title}" if action.title else title, "  # ")
-    yield f"  - target: {_scalar(target_of(action.place))}"
-    for check in action.checks:
-        yield from _folded(f"check: {check}", "    # ")
-    yield "    update:"
-    for key, value in action.update.items():
-        yield from _entry(key, value, "      ")
+        title = f"{action.method} {action.path}"
+        lines = [*_folded(f"{title}: {action.title}" if action.title else title, "  # ")]
+        lines.append(f"  - target: {_scalar(target_of(action.place))}")
+        for check in action.checks:
+            lines += _folded(f"check: {check}", "    # ")
+        lines.append("    update:")
+        for key, value in action.update.items():
+            lines += _entry(key, value, "      ")
+        shown += ["", *((f"# {line}".rstrip() for line in lines) if action.is_question else lines)]
+    return "\n".join(shown) + "\n"
 
 
 def _entry(key: str, value: JsonValue, indent: str) -> Iterator[str]:
@@ -212,15 +198,14 @@ def _scalar(value: JsonValue) -> str:
 
 def _quoted(value: JsonValue) -> str:
     """Return the value as JSON, which YAML reads as well, with invisible characters escaped."""
-    return "".join(map(_shown, json.dumps(value, ensure_ascii=False)))
-
-
-def _shown(character: str) -> str:
-    """Return a visible character as it is, others as YAML's escape."""
-    if character.isascii() or (character.isalnum() and visible(character) == character):
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    shown = ""
+    for character in json.dumps(value, ensure_ascii=False):
+        code = ord(character)
+        is_shown = character.isalnum() and visible(character) == character
+        if not (character.isascii() or is_shown):
+            character = f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        shown += character
+    return shown
 
 
 def _folded(text: str, indent: str) -> Iterator[str]:
@@ -239,6 +224,10 @@ def _folded(text: str, indent: str) -> Iterator[str]:
 _CONFIRM = "x-orchet-requires-confirmation"
 _TAGS = "the first tag of a tool is its domain; those that are missing are taken from the path"
 _ASK_CANCEL = "what cancels it? If nothing does, remove the '# ' that begins each of these lines"
+_BLIND = (
+    "when its answer is lost nothing finds what was made, and rollback asks an operator; does the "
+    f"provider take a key like Idempotency-Key? Then name it: {IDEMPOTENCY_KEY}"
+)
 _READING = (Action.READ, Action.SEARCH)
 _UNSURE = WARY_VERBS | COMPUTING_VERBS
 _OTHER_ANSWERS = ("201", "202")
@@ -270,48 +259,61 @@ def suggest(name: str, document: JsonObject, *, file: str, only: Sequence[str] =
             f"no operation of {file} that is not marked yet has a path that begins with, or a tag "
             f"that is, {' or '.join(only)}"
         )
-    pairs = list(find_pairs(chosen))
-    sure = {
-        end.name: pair for pair in pairs if not pair.doubts for end in (pair.maker, pair.cancel)
-    }
-    likely = {pair.maker.name: pair for pair in pairs if pair.doubts}
-    actions = [_action(one, sure, likely, chosen) for one in chosen if one.tool is not None]
+    pairs = [replace(pair, probe=find_probe(pair, chosen)) for pair in find_pairs(chosen)]
+    sure = [pair for pair in pairs if not pair.doubts]
+    known = {pair.maker.name: pair for pair in pairs}
+    known |= {end.name: pair for pair in sure for end in (pair.maker, pair.cancel)}
+    actions = [_action(one, known.get(one.name)) for one in chosen if one.tool is not None]
+    proposed = [
+        ProposedPair(
+            tool=pair.maker.name,
+            cancel=pair.cancel.name,
+            args=pair.args,
+            probe=str(pair.probe["operationId"]) if pair.probe is not None else None,
+            is_blind=pair.is_blind,
+        )
+        for pair in sure
+    ]
+    causes: dict[str, list[str]] = {}
+    for one in chosen:
+        if one.tool is None:
+            causes.setdefault(one.fault, []).append(f"{one.method} {one.operation.path}")
+    more = {c: len(places) - _MOST_REMARKS for c, places in causes.items()}
     return Proposal(
         document=name,
         file=file,
         operations=len(chosen) + len(marked),
         marked_before=len(marked),
         actions=tuple(actions),
-        pairs=tuple(_proposed(pair, chosen) for pair in pairs if not pair.doubts),
+        pairs=tuple(proposed),
         remarks=(_TAGS,) if any("tags" in one.texts for one in chosen) else (),
-        left_out=tuple(_left_out(chosen)),
+        left_out=tuple(
+            f"{cause}: {', '.join(places[:_MOST_REMARKS])}"
+            + (f" and {more[cause]} more" if more[cause] > 0 else "")
+            for cause, places in causes.items()
+        ),
     )
 
 
-def _left_out(listed: Sequence[Surveyed]) -> Iterator[str]:
-    """Yield each cause for which operations are left out, with those operations."""
-    causes: dict[str, list[str]] = {}
-    for one in listed:
-        if one.tool is None:
-            causes.setdefault(one.fault, []).append(f"{one.method} {one.operation.path}")
-    for cause, places in causes.items():
-        more = f" and {len(places) - _MOST_REMARKS} more" if places[_MOST_REMARKS:] else ""
-        yield f"{cause}: {', '.join(places[:_MOST_REMARKS])}{more}"
-
-
-def _action(
-    one: Surveyed,
-    sure: dict[str, Pair],
-    likely: dict[str, Pair],
-    listed: Sequence[Surveyed],
-) -> ProposedAction:
+def _action(one: Surveyed, pair: Pair | None) -> ProposedAction:
     mark: JsonObject = {**one.texts, TOOL_MARK: True}
     checks = [*one.checks]
     is_question = False
-    if (pair := sure.get(one.name)) is not None:
+    is_sure = pair is not None and not pair.doubts
+    if pair is not None and is_sure:
         if pair.maker is one:
-            mark |= _as_maker(pair, listed)
-            checks += _pair_questions(pair, listed)
+            mark |= {_CONFIRM: True, "x-orchet-cancels": pair.cancel.name}
+            mark["x-orchet-compensation-args"] = pair.args
+            mark |= {} if pair.probe is None else {"x-orchet-compensation-probe": pair.probe}
+            checks += pair.notes
+            template = ToolCallTemplate(tool=one.name, arguments=pair.args)
+            if pair.is_blind:
+                checks.append(_BLIND)
+            elif all(expression.message == "request" for expression in expressions_of(template)):
+                # Others may share the sent values that alone identify the resource.
+                checks.append(
+                    "what is removed is named by the request alone: can it have been there before?"
+                )
         else:
             mark |= {_CONFIRM: False, "x-orchet-cancel-for": pair.maker.name}
     elif is_read(one):
@@ -324,10 +326,10 @@ def _action(
     else:
         is_question = True
         mark |= {_CONFIRM: True, "x-orchet-irreversible": True}
-        checks += _why_asked(one, likely.get(one.name))
+        checks += _why_asked(one, pair)
     if not is_read(one) and not surely_reads(one):
-        checks += _likely_keys(one)
-        checks += _likely_contract(one) if pair is None or pair.maker is one else ()
+        is_effect = pair is None or not is_sure or pair.maker is one
+        checks += _likely_contract(one, is_effect=is_effect)
     if _leaves_its_body_out(one):
         mark |= {"requestBody": {"required": True}}
         checks.append("the document lets the body be left out, though something in it is required")
@@ -343,25 +345,31 @@ def _action(
     )
 
 
-def _likely_keys(one: Surveyed) -> Iterator[str]:
-    """Yield a question about each input that may be an idempotency key, by its words alone."""
-    if one.tool is None or one.tool.idempotency_key is not None:
+def _likely_contract(one: Surveyed, *, is_effect: bool) -> Iterator[str]:
+    """Yield questions about the key, the card, the personal inputs and the price of a call."""
+    if one.tool is None:
         return
-    for binding in one.tool.bindings:
+    for binding in one.tool.bindings if one.tool.idempotency_key is None else ():
+        # An input may be an idempotency key by its words alone.
         said = str(one.tool.properties[binding.name].get("description", ""))
         is_of_request = {"request", "id"} <= {*name_words(binding.field)}
         if binding.location != "path" and (is_of_request or "idempoten" in said.lower()):
             yield f"is {binding.field} an idempotency key? Then {IDEMPOTENCY_KEY}: {binding.field}"
-
-
-def _likely_contract(one: Surveyed) -> Iterator[str]:
-    """Yield questions about the card, the personal inputs and the price of a consequence."""
-    if one.tool is None or one.verb[1] in (Action.CANCEL, Action.UPDATE):
+    if not is_effect or one.verb[1] in (Action.CANCEL, Action.UPDATE):
         return
-    if (card := _likely_card(one)) is not None:
+    # The path names a card type, or the verb implies one.
+    named = (c for word in sorted(one.shape.words) if (c := f"structured-{word}") in CARD_TYPES)
+    card = next(named, None) or _CARDS.get(one.verb[1])
+    if card is not None and card not in OURS:
         yield f"which card? {_CONFIRM}: {card} shows {CARD_TYPES[card].purpose.lower()[:-1]}"
-    properties = one.tool.properties
-    if personal := [name for name, schema in properties.items() if _is_personal(name, schema)]:
+    personal: list[str] = []
+    for name, schema in one.tool.properties.items():
+        words = name_words(name)
+        is_mail = schema.get("format") in ("email", "idn-email") or lexicon.EMAIL & {*words}
+        is_name = words[-1] == "name" and lexicon.PERSONAL & {*words}
+        if is_mail or is_name or _PERSONAL & {*words} or {"account", "number"} <= {*words}:
+            personal.append(name)
+    if personal:
         yield f"personal? Then x-orchet-pii-required: [{', '.join(personal[:_MOST_NAMED])}]"
     answered = properties_of(one.tool.output_schema or {})
     sent = [b.field for b in one.tool.bindings if b.location == "body" and names_price(b.field)]
@@ -369,21 +377,6 @@ def _likely_contract(one: Surveyed) -> Iterator[str]:
     price += [f"$request.body#{format_pointer((n,))}" for n in sent]
     if price and one.tool.price is None:
         yield f"is that what it costs? Then {PRICE}: {price[0]}; false if it costs nothing"
-
-
-def _likely_card(one: Surveyed) -> str | None:
-    """Return the card type that the path names, or that the verb implies."""
-    named = (c for word in sorted(one.shape.words) if (c := f"structured-{word}") in CARD_TYPES)
-    card = next(named, None) or _CARDS.get(one.verb[1])
-    return card if card not in OURS else None
-
-
-def _is_personal(name: str, schema: JsonObject) -> bool:
-    words = name_words(name)
-    if schema.get("format") in ("email", "idn-email") or lexicon.EMAIL & {*words}:
-        return True
-    is_name = words[-1] == "name" and bool(lexicon.PERSONAL & {*words})
-    return is_name or bool(_PERSONAL & {*words}) or {"account", "number"} <= {*words}
 
 
 def _leaves_its_body_out(one: Surveyed) -> bool:
@@ -408,44 +401,6 @@ def _leaves_its_body_out(one: Surveyed) -> bool:
     return bool(bound) or any(needs_something(s, one.tool.input_schema) for s in schemas)
 
 
-def _as_maker(pair: Pair, listed: Sequence[Surveyed]) -> JsonObject:
-    probe = find_probe(pair, listed)
-    return {
-        _CONFIRM: True,
-        "x-orchet-cancels": pair.cancel.name,
-        "x-orchet-compensation-args": pair.args,
-        **({"x-orchet-compensation-probe": probe} if probe is not None else {}),
-    }
-
-
-def _pair_questions(pair: Pair, listed: Sequence[Surveyed]) -> Iterator[str]:
-    yield from pair.notes
-    tool = pair.maker.tool
-    assert tool is not None
-    if _is_blind(pair, listed):
-        yield (
-            "when its answer is lost nothing finds what was made, and rollback asks an operator; "
-            f"does the provider take a key like Idempotency-Key? Then name it: {IDEMPOTENCY_KEY}"
-        )
-    elif _shares(pair, tool):
-        yield "what is removed is named by the request alone: can it have been there before?"
-
-
-def _is_blind(pair: Pair, listed: Sequence[Surveyed]) -> bool:
-    """Return True if nothing can cancel the call after its answer is lost."""
-    assert pair.maker.tool is not None and pair.cancel.tool is not None
-    cancel = ToolCallTemplate(tool=pair.cancel.name, arguments=pair.args)
-    is_found = find_probe(pair, listed) is not None
-    compensation = Compensation(cancel=cancel)
-    return not is_found and is_lost_with_its_answer(pair.maker.tool, compensation, pair.cancel.tool)
-
-
-def _shares(pair: Pair, tool: Tool) -> bool:
-    """Return True if only sent values, which others may share, identify the resource to cancel."""
-    template = ToolCallTemplate(tool=tool.name, arguments=pair.args)
-    return all(expression.message == "request" for expression in expressions_of(template))
-
-
 def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
     """Yield the reasons why an operation is only asked about."""
     if pair is not None:
@@ -454,23 +409,12 @@ def _why_asked(one: Surveyed, pair: Pair | None) -> Iterator[str]:
         if pair.args:
             shown = ", ".join(f"{name}: {value}" for name, value in pair.args.items())
             yield f"as a pair: x-orchet-cancels: {pair.cancel.name}, with the args {shown}"
-    elif may_read(one):
+    elif one.method == "POST" and _reads_by_words(one):
         yield "does it change nothing? Then write x-orchet-read-only: true in place of the rest"
     elif one.method in ("PUT", "PATCH"):
         yield "it changes what is there, and nothing here brings back what was"
     if pair is None:
         yield _ASK_CANCEL
-
-
-def _proposed(pair: Pair, listed: Sequence[Surveyed]) -> ProposedPair:
-    probe = find_probe(pair, listed)
-    return ProposedPair(
-        tool=pair.maker.name,
-        cancel=pair.cancel.name,
-        args=pair.args,
-        probe=str(probe["operationId"]) if probe is not None else None,
-        is_blind=_is_blind(pair, listed),
-    )
 
 
 def surely_reads(one: Surveyed) -> bool:
@@ -482,38 +426,23 @@ def surely_reads(one: Surveyed) -> bool:
         return False
     words = name_words(one.shape.last)
     # "Convert" changes a visitor but not an amount; the owner can answer that.
-    ends_in_verb = action_of(words[-1]) in _READING and words[-1] not in _UNSURE
-    is_plain = ends_in_verb and len(words) == 1 and not _speaks_of_change(one)
-    return is_plain and _reads_by_words(one) and _answers_only(one)
-
-
-def _speaks_of_change(one: Surveyed) -> bool:
-    """Return True if the description states an effect anywhere: "creates a filtered report".
-
-    A word of the path is the resource, such as an upload, and not a verb.
-    """
-    said = one.tool.description if one.tool is not None else ""
+    if len(words) != 1 or action_of(words[-1]) not in _READING or words[-1] in _UNSURE:
+        return False
+    # The description may state an effect anywhere: "creates a filtered report". A word of the path
+    # is the resource, such as an upload, and not a verb.
     things = {*tokens(one.operation.path)}
-    stated = [word for word in tokens(said) if word.endswith("s") and word not in things]
-    return any(
+    stated = (w for w in tokens(one.tool.description) if w.endswith("s") and w not in things)
+    speaks_of_change = any(
         action_of_stem(stem(word)) in SIDE_EFFECT_ACTIONS
         and (is_verb(word[:-1]) or is_verb(word[:-2]))
         and word[:-1] not in NOUN_LIKE_VERBS
         for word in stated
     )
-
-
-def may_read(one: Surveyed) -> bool:
-    """Return True if the words of a POST read, without a path that confirms it."""
-    return one.method == "POST" and _reads_by_words(one) and _answers_only(one)
-
-
-def _answers_only(one: Surveyed) -> bool:
-    return one.statuses.isdisjoint(_OTHER_ANSWERS)
+    return not speaks_of_change and _reads_by_words(one)
 
 
 def _reads_by_words(one: Surveyed) -> bool:
-    if one.tool is None:
+    if one.tool is None or not one.statuses.isdisjoint(_OTHER_ANSWERS):
         return False
     named = read_name(one.name)
     said = f"{one.tool.summary.rstrip('.')}. {one.tool.description}".strip(". ")
@@ -539,49 +468,36 @@ def settle(proposal: Proposal, document: JsonObject) -> Settled:
     for _ in range(_ROUNDS):
         whole = applied(proposal, document)
         findings = lint({proposal.document: whole})
-        wrong = dict(_errors_of(proposal, findings, whole))
-        if not wrong:
+        # A missing server concerns the document, and becomes a remark.
+        wrong = [f for f in findings if f.severity == "error" and f.code != absolute_server.code]
+        places = {a.place: a.tool for a in proposal.actions if not a.is_question}
+        exposed = operations(DocumentNode.of(proposal.document, whole)) if wrong else ()
+        uses = Uses(whole, (operation for operation in exposed if operation.is_tool))
+        reasons: dict[str, str] = {}
+        for finding in reversed(wrong):  # the first error of a tool is kept
+            path = parse_pointer(finding.pointer)
+            around = [path[:length] for length in range(len(path), 0, -1)]
+            named = [place for place in around if place in places]
+            # An error in a shared part of the document belongs to each tool that uses the part.
+            shared = uses.by(path) if path[2:] and path[0] == "components" else set()
+            for place in named or shared & places.keys():
+                said = f"lint: {finding.code}: {finding.message}: {finding.fix}"
+                reasons[places[place]] = said
+        if not reasons:
             break
-        proposal = proposal.asking(wrong)
-    return Settled(
-        proposal.model_copy(update={"remarks": (*proposal.remarks, *_remarks(findings))}),
-        tuple(findings),
-    )
+        proposal = proposal.asking(reasons)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    remarks = [*proposal.remarks]
+    for code, count in Counter(f.code for f in errors).most_common(_MOST_REMARKS):
+        first = next(finding for finding in errors if finding.code == code)
+        at = first.pointer or "the document"
+        more = f" ({count - 1} more of {code})" if count > 1 else ""
+        remarks.append(f"look at first: {code} at {at}: {first.message}: {first.fix}{more}")
+    settled = proposal.model_copy(update={"remarks": tuple(remarks)})
+    return Settled(settled, tuple(findings))
 
 
 def applied(proposal: Proposal, document: JsonObject) -> JsonObject:
     """Return the document with the overlay as written, so that the check covers its text."""
     overlay = parse_overlay("the proposal", load_yaml(overlay_text(proposal)))
     return apply_overlays({proposal.document: document}, [overlay]).documents[proposal.document]
-
-
-def _errors_of(
-    proposal: Proposal, findings: Sequence[Finding], whole: JsonObject
-) -> Iterator[tuple[str, str]]:
-    """Yield the tools with an error, each with the first error.
-
-    An error in a shared part of the document belongs to each tool that uses the part.
-    """
-    places = {a.place: a.tool for a in proposal.actions if not a.is_question}
-    # A missing server concerns the document, and becomes a remark.
-    errors = [f for f in findings if f.severity == "error" and f.code != absolute_server.code]
-    exposed = operations(DocumentNode.of(proposal.document, whole)) if errors else ()
-    uses = Uses(whole, (operation for operation in exposed if operation.is_tool))
-    for finding in reversed(errors):
-        path = parse_pointer(finding.pointer)
-        around = [path[:length] for length in range(len(path), 0, -1)]
-        named = [place for place in around if place in places]
-        shared = uses.by(path) if path[2:] and path[0] == "components" else set()
-        for place in named or shared & places.keys():
-            yield places[place], f"lint: {finding.code}: {finding.message}: {finding.fix}"
-
-
-def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
-    errors = [finding for finding in findings if finding.severity == "error"]
-    counts = Counter(finding.code for finding in errors)
-    for code, count in counts.most_common(_MOST_REMARKS):
-        first = next(finding for finding in errors if finding.code == code)
-        yield (
-            f"look at first: {code} at {first.pointer or 'the document'}: {first.message}: "
-            f"{first.fix}" + (f" ({count - 1} more of {code})" if count > 1 else "")
-        )

@@ -173,35 +173,31 @@ def survey(root: DocumentNode) -> tuple[list[Surveyed], list[Operation]]:
         elif operation.node.is_true("deprecated"):
             found.append(Surveyed(operation, {}, fault="deprecated"))
         else:
-            found.append(_surveyed(operation, names[place_of(operation)], groups=groups))
+            name = names[place_of(operation)]
+            why = why_named(operation, name)
+            texts: JsonObject = {"operationId": name} if why else {}
+            checks = (f"{why}: choose a name once, for missions keep it",) if why else ()
+            try:
+                node = replace(operation.node, value={**operation.node.mapping(), **texts})
+                tool = compile_operation(replace(operation, node=node), name)
+            except DocumentInvalid as fault:
+                reason = f"it cannot be compiled, {fault.reason}"
+                found.append(Surveyed(operation, texts, checks, fault=reason))
+                continue
+            more, asked = missing_texts(operation, tool, groups=groups)
+            found.append(Surveyed(operation, {**texts, **more}, (*checks, *asked), tool))
     return found, marked
-
-
-def _surveyed(operation: Operation, name: str, *, groups: bool) -> Surveyed:
-    why = why_named(operation, name)
-    texts: JsonObject = {"operationId": name} if why else {}
-    checks = (f"{why}: choose a name once, for missions keep it",) if why else ()
-    try:
-        node = replace(operation.node, value={**operation.node.mapping(), **texts})
-        tool = compile_operation(replace(operation, node=node), name)
-    except DocumentInvalid as fault:
-        return Surveyed(operation, texts, checks, fault=f"it cannot be compiled, {fault.reason}")
-    more, asked = missing_texts(operation, tool, groups=groups)
-    return Surveyed(operation, {**texts, **more}, (*checks, *asked), tool)
 
 
 def asked_for(surveyed: Sequence[Surveyed], only: Sequence[str]) -> Iterator[Surveyed]:
     """Yield operations with such a beginning of the path or such a tag; all if `only` is empty."""
     for one in surveyed:
-        tags = one.operation.node.texts_at("tags")
-        if not only or any(_is_below(one.operation.path, o) or o in tags for o in only):
+        tags, path = one.operation.node.texts_at("tags"), f"{one.operation.path}/"
+        # A beginning ends with a whole segment.
+        if not only or any(
+            o in tags or (o.startswith("/") and path.startswith(f"{o.rstrip('/')}/")) for o in only
+        ):
             yield one
-
-
-def _is_below(path: str, prefix: str) -> bool:
-    """Return True if a path contains all of another, segment by segment."""
-    wanted = prefix.rstrip("/")
-    return prefix.startswith("/") and f"{path}/".startswith(f"{wanted}/")
 
 
 def missing_texts(
@@ -210,51 +206,36 @@ def missing_texts(
     """Return the missing summary, description and tag, built from the document's own words."""
     texts: JsonObject = {}
     checks: list[str] = []
-    summary = tool.summary or _first_sentence(tool.description) or _words_of(tool.name)
-    if not tool.summary:
+    summary = tool.summary
+    if not summary:
+        first = _SENTENCE.split(_TAG.sub("", tool.description).strip(), maxsplit=1)[0]
+        summary = " ".join(first.split())
+        if not 0 < len(summary) <= _LONGEST_SUMMARY:
+            summary = " ".join(name_words(tool.name)).capitalize() + "."
         texts["summary"] = summary
     if len(tool.description.split()) < _FEWEST_WORDS:
-        texts["description"] = _described(tool, tool.description or summary)
+        schema = tool.output_schema or {}
+        # A file, or an undeclared answer, has no properties.
+        answered = list(properties_of(schema))
+        answered = answered or (["a list"] if schema.get("type") == "array" else [])
+        stated = f" Returns {_listed(answered)}." if answered else ""
+        said = (tool.description or summary).rstrip(".")
+        taken = _listed(list(tool.properties)) or "nothing"
+        texts["description"] = f"{said}. Takes {taken}.{stated}"
         checks.append("the description is made of names: say when to use it")
     elif not tool.summary:
         checks.append("the summary is made of the description or the name")
-    if groups and operation.node.at("tags") is None and (tag := _group_of(operation.path)):
-        texts["tags"] = [tag]
+    steps = [s for s in operation.path.split("/") if s and "{" not in s]
+    group = next((s for s in steps if not _VERSION.fullmatch(s)), "")
+    if groups and group and operation.node.at("tags") is None:
+        texts["tags"] = [group]
     return texts, tuple(checks)
-
-
-def _first_sentence(text: str) -> str:
-    plain = _TAG.sub("", text).strip()
-    first = " ".join(_SENTENCE.split(plain, maxsplit=1)[0].split())
-    return first if 0 < len(first) <= _LONGEST_SUMMARY else ""
-
-
-def _words_of(name: str) -> str:
-    return " ".join(name_words(name)).capitalize() + "."
-
-
-def _described(tool: Tool, said: str) -> str:
-    taken = _listed(list(tool.properties)) or "nothing"
-    returned = _listed(_answered(tool))
-    stated = f" Returns {returned}." if returned else ""
-    return f"{said.rstrip('.')}. Takes {taken}.{stated}"
-
-
-def _answered(tool: Tool) -> list[str]:
-    """Return the declared properties of the answer; empty for a file or an undeclared answer."""
-    schema = tool.output_schema or {}
-    return list(properties_of(schema)) or (["a list"] if schema.get("type") == "array" else [])
 
 
 def _listed(names: Sequence[str]) -> str:
     shown = [" ".join(name_words(name)) for name in names[:_MOST_NAMED]]
     more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return ", ".join([*shown, *more])
-
-
-def _group_of(path: str) -> str:
-    steps = [s for s in path.split("/") if s and "{" not in s]
-    return next((s for s in steps if not _VERSION.fullmatch(s)), "")
 
 
 _BY_WORD = frozenset({"POST", "PUT", "PATCH"})
@@ -308,15 +289,45 @@ def matches(listed: Iterable[Surveyed]) -> Iterator[Cancellable]:
     for one in known:
         if (removal := _removal(one)) is None:
             continue
-        if (part := _part_named(removal, makers)) is not None:
-            of_parts[part.name].append(replace(removal, own=None))
+        # An action may end a part of a resource, by its summary: "Stop a till session" at
+        # `/tills/{id}/stop` ends what `/tills/{id}/session` creates.
+        item, parts = removal.item, list[Surveyed]()
+        if one.method != "DELETE" and one.shape.parent == item and one.tool is not None:
+            words = dropwhile(STOP_WORDS.__contains__, tokens(one.tool.summary)[1:])
+            said = [singular(word) for word in takewhile(lambda w: w not in STOP_WORDS, words)]
+            parts = [
+                maker
+                for maker in makers
+                if maker is not one
+                and maker.shape.parent == item
+                and maker.verb[1] is Action.CREATE
+                and (*said[-len(maker.shape.thing) :],) == maker.shape.thing != item.thing
+            ]
+        if len(parts) == 1:
+            of_parts[parts[0].name].append(replace(removal, own=None))
         else:
-            removals[removal.item.segments].append(removal)
+            removals[item.segments].append(removal)
     at = {maker.made_at.segments for maker in makers}
     for maker in makers:
-        same = removals.get((*maker.made_at.segments, "{}"), [])
-        found = same or of_parts.get(maker.name) or _by_several(maker, removals)
-        found = found or _elsewhere(maker, removals, at)
+        made_at = maker.made_at.segments
+        same = removals.get((*made_at, "{}"), [])
+        found = same or of_parts.get(maker.name)
+        # Several parameters may name it: `/records/{name}/{type}`.
+        by_several = [(*made_at, *("{}",) * count) for count in _NAMED_BY]
+        named = [segments for segments in by_several if segments in removals]
+        if not found and named:
+            found = removals[named[0]]
+        if not found:
+            # A resource may be at the top, `/tasks/{id}` for `/lists/{id}/tasks`, except where
+            # another operation creates resources.
+            ends = [
+                segments
+                for segments in removals
+                if segments[:-1] not in at
+                and segments.count("{}") == 1
+                and segments[-2:-1] == (maker.made_at.last,)
+            ]
+            found = removals[ends[0]] if len(ends) == 1 else []
         if found:
             yield Cancellable(maker, tuple(found), is_same_path=bool(same))
     for one in known:
@@ -328,52 +339,37 @@ def matches(listed: Iterable[Surveyed]) -> Iterator[Cancellable]:
                 yield Cancellable(one, tuple(parting), is_same_path=True)
 
 
-def _part_named(removal: Removal, makers: Sequence[Surveyed]) -> Surveyed | None:
-    """Return the maker of the part of a resource that an action ends, by the action's summary.
-
-    "Stop a till session" at `/tills/{id}/stop` ends what `/tills/{id}/session` creates.
-    """
-    by, item = removal.by, removal.item
-    if by.method == "DELETE" or by.shape.parent != item or by.tool is None:
-        return None
-    words = [*dropwhile(STOP_WORDS.__contains__, tokens(by.tool.summary)[1:])]
-    said = [singular(word) for word in takewhile(lambda word: word not in STOP_WORDS, words)]
-    found = [
-        maker
-        for maker in makers
-        if maker is not by
-        and maker.shape.parent == item
-        and maker.verb[1] is Action.CREATE
-        and (*said[-len(maker.shape.thing) :],) == maker.shape.thing != item.thing
-    ]
-    return found[0] if len(found) == 1 else None
-
-
 def _removal(one: Surveyed) -> Removal | None:
-    if one.method in _CANCELLING and (item := _item_behind_verb(one.shape)) is not None:
-        return _of_item(one, item, True)
+    shape, bindings = one.shape, _bindings(one)
+    in_body = [b for b in bindings if b.location == "body"]
+    verb, collection = shape.parent.last, shape.parent.parent
+    is_behind_verb = shape.ends_in_parameter and action_of(verb) is Action.CANCEL
+    if one.method in _CANCELLING and is_behind_verb and collection.segments:
+        # The verb is before the id: `/drafts/delete/{id}`.
+        return _of_item(one, _item_of(collection, shape.parameters[-1]), True)
+    if one.method == "DELETE" and shape.ends_in_parameter:
+        return _of_item(one, shape, True)
     if one.method == "DELETE":
-        return _of_item(one, one.shape, True) if one.shape.ends_in_parameter else _by_body(one)
-    if one.shape.ends_in_parameter:
-        return _by_state(one) if one.method in _CHANGES else None
-    words, item = name_words(one.shape.last), one.shape.parent
+        named = _naming(one, shape)
+        item = _item_of(shape, named.field if named else "")
+        return Removal(one, item, False, named) if any(b.required for b in in_body) else None
+    if shape.ends_in_parameter:
+        # The body may state that the resource is cancelled.
+        inputs = one.tool.properties if one.tool is not None else {}
+        states = cancelled_states({b.name: inputs[b.name] for b in in_body})
+        is_change = one.method in _CHANGES and len(states) == 1
+        return _of_item(one, shape, False, states[0]) if is_change else None
+    words, item = name_words(shape.last), shape.parent
     if one.method not in _BY_WORD or len(words) != 1:
         return None
     # A path may contain the verb as a noun: `/payments/{id}/cancels`.
     action = singular(words[0])
     is_cancel = Action.CANCEL in (action_of(words[0]), action_of(action))
-    if not item.ends_in_parameter:
-        return _of_named(one, item) if is_cancel else None
-    return _of_item(one, item, is_cancel) if is_cancel or action in _LIKE_A_CANCEL else None
-
-
-def _item_behind_verb(shape: PathShape) -> PathShape | None:
-    """Return the resource of a path with a cancel verb before its id: `/drafts/delete/{id}`."""
-    verb, collection = shape.parent.last, shape.parent.parent
-    is_cancel = action_of(verb) is Action.CANCEL
-    if not (shape.ends_in_parameter and is_cancel and collection.segments):
-        return None
-    return _item_of(collection, shape.parameters[-1])
+    if item.ends_in_parameter:
+        return _of_item(one, item, is_cancel) if is_cancel or action in _LIKE_A_CANCEL else None
+    # An input may name the resource: `pickup_number` of `/pickups/cancel`.
+    named = _naming(one, item) if is_cancel else None
+    return Removal(one, _item_of(item, named.field), True, named) if named is not None else None
 
 
 def _of_item(
@@ -381,14 +377,6 @@ def _of_item(
 ) -> Removal:
     named = (b for b in _bindings(one) if (b.location, b.field) == ("path", item.parameters[-1]))
     return Removal(one, item, is_plain, next(named, None), constant)
-
-
-def _of_named(one: Surveyed, collection: PathShape) -> Removal | None:
-    """Return the removal of a resource named by an input: `pickup_number` of `/pickups/cancel`."""
-    named = _naming(one, collection)
-    if named is None:
-        return None
-    return Removal(one, _item_of(collection, named.field), True, named)
 
 
 def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
@@ -400,37 +388,17 @@ def _naming(one: Surveyed, collection: PathShape) -> InputBinding | None:
     return named[0] if len(named) == 1 else None
 
 
-def _by_body(one: Surveyed) -> Removal | None:
-    stated = [b for b in _bindings(one) if b.location == "body" and b.required]
-    named = _naming(one, one.shape)
-    return (
-        Removal(one, _item_of(one.shape, named.field if named else ""), False, named)
-        if stated
-        else None
-    )
-
-
-def _by_state(one: Surveyed) -> Removal | None:
-    stated = {b.name for b in _bindings(one) if b.location == "body"}
-    inputs = one.tool.properties if one.tool is not None else {}
-    found = cancelled_states({name: part for name, part in inputs.items() if name in stated})
-    return _of_item(one, one.shape, False, found[0]) if len(found) == 1 else None
-
-
 def cancelled_states(properties: Mapping[str, JsonObject]) -> list[tuple[str, str]]:
     """Return the properties that have one value for a cancelled resource, each with that value."""
     found: list[tuple[str, str]] = []
     for name, schema in properties.items():
         values = schema.get("enum")
         listed = values if isinstance(values, list) else []
-        said = [v for v in listed if isinstance(v, str) and _is_cancelled(v)]
+        texts = [v for v in listed if isinstance(v, str)]
+        # The past tense of a cancel verb: `cancelled`, `VOIDED`.
+        said = [v for v in texts if action_of_stem(stem(v.lower())) is Action.CANCEL]
         found += [(name, said[0])] if len(said) == 1 else []
     return found
-
-
-def _is_cancelled(state: str) -> bool:
-    """Return True for the past tense of a cancel verb: `cancelled`, `VOIDED`."""
-    return action_of_stem(stem(state.lower())) is Action.CANCEL
 
 
 def _item_of(collection: PathShape, parameter: str) -> PathShape:
@@ -441,83 +409,38 @@ def _bindings(one: Surveyed) -> tuple[InputBinding, ...]:
     return one.tool.bindings if one.tool is not None else ()
 
 
-def _by_several(
-    maker: Surveyed, removals: Mapping[tuple[str, ...], list[Removal]]
-) -> list[Removal]:
-    """Return the removals of a resource that several parameters name: `/records/{name}/{type}`."""
-    named = ((*maker.made_at.segments, *("{}",) * count) for count in _NAMED_BY)
-    return next((removals[item] for item in named if item in removals), [])
+def cancel_links(listed: Sequence[Surveyed]) -> Iterator[tuple[Surveyed, Surveyed, JsonObject]]:
+    """Yield each link from a POST to a DELETE or a cancel that fills all required inputs.
 
-
-def _elsewhere(
-    maker: Surveyed,
-    removals: Mapping[tuple[str, ...], list[Removal]],
-    makers: set[tuple[str, ...]],
-) -> list[Removal]:
-    """Return the removals of such a resource at the top: `/tasks/{id}` for `/lists/{id}/tasks`.
-
-    Places where another operation creates resources do not count.
+    A link has the maker, its cancel, and the cancel's arguments.
     """
-    ends = [
-        segments
-        for segments in removals
-        if segments[:-1] not in makers
-        and segments.count("{}") == 1
-        and segments[-2:-1] == (maker.made_at.last,)
-        and segments != (*maker.made_at.segments, "{}")
-    ]
-    return removals[ends[0]] if len(ends) == 1 else []
-
-
-@dataclass(frozen=True)
-class CancelLink:
-    """A link from the answer of a call to the operation that cancels it."""
-
-    maker: Surveyed
-    cancel: Surveyed
-    args: JsonObject
-
-
-def cancel_links(listed: Sequence[Surveyed]) -> Iterator[CancelLink]:
-    """Yield links from POSTs to a DELETE or a cancel that fill all its required inputs."""
     known = {one.operation.operation_id: one for one in listed if one.tool is not None}
     for maker in listed:
         if maker.method != "POST" or maker.tool is None:
             continue
         try:
-            for link in _links(maker):
-                named = link.at("operationId")
-                cancel = known.get(named.text()) if named is not None else None
-                args = _args(link, cancel) if cancel is not None else None
-                if cancel is not None and args is not None and _cancels(cancel):
-                    yield CancelLink(maker, cancel, args)
+            for status, response in maker.operation.node.items("responses"):
+                for _, link in response.items("links") if status.startswith("2") else ():
+                    named = link.at("operationId")
+                    cancel = known.get(named.text()) if named is not None else None
+                    if cancel is None or cancel.tool is None:
+                        continue
+                    given = {name: place.value for name, place in link.items("parameters")}
+                    args = _linked_args(given, cancel.tool)
+                    if args and (cancel.method == "DELETE" or cancel.verb[1] is Action.CANCEL):
+                        yield maker, cancel, args
         except DocumentInvalid:
             # A malformed link is ignored; the linter reports it.
             continue
 
 
-def _links(maker: Surveyed) -> Iterator[DocumentNode]:
-    for status, response in maker.operation.node.items("responses"):
-        if status.startswith("2"):
-            yield from (link for _, link in response.items("links"))
-
-
-def _cancels(cancel: Surveyed) -> bool:
-    return cancel.method == "DELETE" or cancel.verb[1] is Action.CANCEL
-
-
-def _args(link: DocumentNode, cancel: Surveyed) -> JsonObject | None:
+def _linked_args(given: JsonObject, cancel: Tool) -> JsonObject | None:
     """Return the link's parameters by the cancel's inputs, or None if they do not fill it."""
-    assert cancel.tool is not None
-    given = {name: place.value for name, place in link.items("parameters")}
     args: JsonObject = {}
-    for binding in cancel.tool.bindings:
-        names = (
-            (f"{binding.location}.{binding.field}", binding.field)
-            if binding.location in _PLACES
-            else ()
-        )
-        value = next((v for n in names if isinstance(v := given.get(n), str)), None)
+    for binding in cancel.bindings:
+        names = (f"{binding.location}.{binding.field}", binding.field)
+        in_place = names if binding.location in _PLACES else ()
+        value = next((v for n in in_place if isinstance(v := given.get(n), str)), None)
         if value is not None:
             try:
                 parse_filling(value)
@@ -526,4 +449,4 @@ def _args(link: DocumentNode, cancel: Surveyed) -> JsonObject | None:
             args[binding.name] = value
         elif binding.required:
             return None
-    return args or None
+    return args
