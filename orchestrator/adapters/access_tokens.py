@@ -85,7 +85,9 @@ class AccessTokens:
     async def _current(self, kid: str | None) -> KeySet | None:
         async with self._asking:
             since = self._clock() - self._asked_at
-            is_known = self._keys is not None and _has(self._keys, kid)
+            is_known = self._keys is not None and (
+                kid is None or any(key.kid == kid for key in self._keys.keys)
+            )
             if since >= (_FRESH_S if is_known else _PAUSE_S):
                 self._asked_at = self._clock()
                 try:
@@ -117,7 +119,3 @@ def _kid_of(token: str) -> str | None:
     except (JoseError, ValueError, TypeError, AttributeError):
         return None
     return kid if isinstance(kid, str) else None
-
-
-def _has(keys: KeySet, kid: str | None) -> bool:
-    return kid is None or any(key.kid == kid for key in keys.keys)

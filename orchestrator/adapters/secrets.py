@@ -37,6 +37,17 @@ class BoundSecrets(SecretStore, Protocol):
         ...
 
 
+def value_for(secrets: SecretStore, name: str, host: str | None) -> str:
+    """Return the value of a secret that is sent to a host, from a store of either kind.
+
+    Raises:
+        SecretMissing: it is not configured, or not for this host.
+    """
+    if host and isinstance(secrets, BoundSecrets):
+        return secrets.get_for(name, host)
+    return secrets.get(name)
+
+
 class EnvironmentSecrets:
     """Secrets from environment variables.
 

@@ -72,7 +72,14 @@ class TimedSimilarity:
         if self._clock() < self._resting_until:
             raise EmbedderUnavailable("it failed a moment ago")
         cards = self._prepared()
-        return self._answer(_in_background(lambda: cards.of(texts)))
+        try:
+            return _in_background(lambda: cards.of(texts)).result(self._timeout_s)
+        except TimeoutError as error:
+            self._rest()
+            raise EmbedderUnavailable(f"no answer in {self._timeout_s * 1000:g} ms") from error
+        except Exception:  # re-raised to the router; here it only starts the pause
+            self._rest()
+            raise
 
     def wait(self) -> None:
         """Wait until the cards are embedded, or have failed."""
@@ -89,16 +96,6 @@ class TimedSimilarity:
         self._rest()
         reason = error.reason if isinstance(error, EmbedderUnavailable) else type(error).__name__
         raise EmbedderUnavailable(reason) from error
-
-    def _answer(self, asked: Future[Floats]) -> Floats:
-        try:
-            return asked.result(self._timeout_s)
-        except TimeoutError as error:
-            self._rest()
-            raise EmbedderUnavailable(f"no answer in {self._timeout_s * 1000:g} ms") from error
-        except Exception:  # re-raised to the router; here it only starts the pause
-            self._rest()
-            raise
 
     def _rest(self) -> None:
         self._resting_until = self._clock() + self._rest_s

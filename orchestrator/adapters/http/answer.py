@@ -268,31 +268,22 @@ def _decompressed(data: bytes, encoding: str, max_bytes: int) -> bytes:
         raise _Unreadable(f"the answer came in the encoding {encoding!r}, which was not asked for")
     for window_bits in _WINDOW_BITS[encoding]:
         with contextlib.suppress(zlib.error):
-            return _inflated(data, window_bits, encoding, max_bytes)
+            plain, view, at = bytearray(), memoryview(data), 0
+            for _ in range(_MAX_MEMBERS):
+                member = zlib.decompressobj(window_bits)
+                while not member.eof:
+                    if at >= len(data):
+                        raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
+                    # In pieces: at its end, a member copies the rest of its input.
+                    piece = view[at : at + _PIECE]
+                    plain += member.decompress(piece, max_bytes + 1 - len(plain))
+                    if len(plain) > max_bytes:
+                        raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
+                    at += len(piece) - len(member.unused_data)
+                if view[at : at + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+                    return bytes(plain)
+            raise _Unreadable(f"the answer is of more than {_MAX_MEMBERS:,} compressed members")
     raise _Unreadable(f"the answer is not valid {encoding}")
-
-
-def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> bytes:
-    """Return the content of all compressed members.
-
-    Raises:
-        zlib.error: the data is not compressed in this way.
-    """
-    plain, view, at = bytearray(), memoryview(data), 0
-    for _ in range(_MAX_MEMBERS):
-        member = zlib.decompressobj(window_bits)
-        while not member.eof:
-            if at >= len(data):
-                raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
-            # In pieces: at its end, a member copies the rest of its input.
-            piece = view[at : at + _PIECE]
-            plain += member.decompress(piece, max_bytes + 1 - len(plain))
-            if len(plain) > max_bytes:
-                raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-            at += len(piece) - len(member.unused_data)
-        if view[at : at + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
-            return bytes(plain)
-    raise _Unreadable(f"the answer is of more than {_MAX_MEMBERS:,} compressed members")
 
 
 def _charset(content_type: str) -> str:

@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -80,7 +80,20 @@ def write_body(
     """
     content_type = sent_type(declared)
     if isinstance(body, dict) and is_multipart(declared):
-        return _multipart(content_type, [*_parts(endpoint, body, files)])
+        parts = [*_parts(endpoint, body, files)]
+        boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+        essence = content_type.partition(";")[0].strip()
+        if not parts:
+            return WrittenBody(f"{essence}; boundary={boundary}", f"--{boundary}--\r\n".encode())
+        written = httpx.Request(
+            "POST",
+            "http://parts",
+            headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
+            files=[
+                (part.name, (part.file_name, part.content, part.content_type)) for part in parts
+            ],
+        )
+        return WrittenBody(f"{essence}; boundary={boundary}", written.read())
     if isinstance(body, dict) and is_form(declared):
         return WrittenBody(content_type, "&".join(_form_parts(endpoint, body)).encode())
     if is_json(content_type):
@@ -175,21 +188,6 @@ def _data_of(found: re.Match[str]) -> bytes | None:
         return base64.b64decode(data, validate=True)
     except binascii.Error:
         return None
-
-
-def _multipart(content_type: str, parts: Sequence[_Part]) -> WrittenBody:
-    """Write parts with a boundary derived from their content: a retry sends the same bytes."""
-    boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-    essence = content_type.partition(";")[0].strip()
-    if not parts:
-        return WrittenBody(f"{essence}; boundary={boundary}", f"--{boundary}--\r\n".encode())
-    written = httpx.Request(
-        "POST",
-        "http://parts",
-        headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
-        files=[(part.name, (part.file_name, part.content, part.content_type)) for part in parts],
-    )
-    return WrittenBody(f"{essence}; boundary={boundary}", written.read())
 
 
 class FileStore(Protocol):

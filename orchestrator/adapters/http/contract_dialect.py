@@ -232,7 +232,12 @@ class UsedParts:
             return False
         kind = breach.validator
         if kind in _CHOICES:
-            return self._fits_a_choice(breach)
+            branches: dict[object, list[ValidationError]] = {}
+            for nested in breach.context or ():
+                branches.setdefault(nested.schema_path[0], []).append(nested)
+            return not branches or any(
+                all(self.is_harmless(nested) for nested in one) for one in branches.values()
+            )
         if kind == UNSAID or (kind == "type" and not breach.absolute_path):
             return False
         if kind in _EXTRA:
@@ -248,15 +253,6 @@ class UsedParts:
             return False
         is_known = is_inner or any(self.is_used(name) and held[name] is not None for name in held)
         return is_known and not any(self.is_used(n) for n in wanted if n not in held)
-
-    def _fits_a_choice(self, breach: ValidationError) -> bool:
-        """Return True if one alternative is broken only harmlessly, or if several fit."""
-        branches: dict[object, list[ValidationError]] = {}
-        for nested in breach.context or ():
-            branches.setdefault(nested.schema_path[0], []).append(nested)
-        return not branches or any(
-            all(self.is_harmless(nested) for nested in one) for one in branches.values()
-        )
 
 
 def _is_digits(breach: ValidationError) -> bool:

@@ -111,6 +111,13 @@ def build_request(
     """
     _check_styles(endpoint, placement)
     url = _url(endpoint, placement, credentials)
+    parts = [
+        part
+        for b, value in _placed(placement, "cookie")
+        for part in query_parts(b.field, value, style=b.style, explode=b.explode)
+    ]
+    # A credential is sent as it was issued: the provider compares it and may not decode it.
+    parts += [f"{c.field}={value}" for c, value in credentials if c.location == "cookie"]
     named = (
         ("Accept", _ACCEPT),
         # Only these: this client decompresses them itself, within a limit.
@@ -119,7 +126,7 @@ def build_request(
         *headers.items(),
         *_header_parameters(endpoint.tool, placement),
         *((c.field, c.written(value)) for c, value in credentials if c.location == "header"),
-        *_cookie_header(placement, credentials),
+        *([("Cookie", "; ".join(parts))] if parts else []),
     )
     # The last header of each name wins: arguments replace the client's own headers, credentials
     # replace arguments.
@@ -204,19 +211,6 @@ def _header_parameters(tool: Tool, placement: Placement) -> Iterable[tuple[str, 
         if binding.style == "json" or value not in ([], {}):
             text = header_text(value, style=binding.style, explode=binding.explode)
             yield binding.field, text
-
-
-def _cookie_header(
-    placement: Placement, credentials: Iterable[tuple[Credential, str]]
-) -> list[tuple[str, str]]:
-    parts = [
-        part
-        for b, value in _placed(placement, "cookie")
-        for part in query_parts(b.field, value, style=b.style, explode=b.explode)
-    ]
-    # A credential is sent as it was issued: the provider compares it and may not decode it.
-    parts += [f"{c.field}={value}" for c, value in credentials if c.location == "cookie"]
-    return [("Cookie", "; ".join(parts))] if parts else []
 
 
 def _header_bytes(tool: Tool, name: str, text: str) -> bytes:

@@ -406,7 +406,13 @@ class ToolClient:
     ) -> tuple[Answer, Mask]:
         """Send one request; return its answer, and a mask of the values that were sent."""
         credentials = await self._credentials(call) if call.endpoint.credentials else []
-        mask = Mask([*personal, *_hidden(credentials)])
+        hidden = []
+        for credential, value in credentials:
+            written = [value]
+            if credential.scheme == "basic":
+                written += [basic_token(value), value.partition(":")[2]]
+            hidden += [hide_secret(credential.secret.name, one) for one in written]
+        mask = Mask([*personal, *hidden])
         headers = {_CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         if self._sends_trace:
             headers |= trace_headers()
@@ -618,13 +624,3 @@ def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:
         tool.name,
         f"{refused.host} leads to {refused.address}, which is {refused.kind}; {refused.remedy}",
     )
-
-
-def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
-    hidden = []
-    for credential, value in credentials:
-        written = [value]
-        if credential.scheme == "basic":
-            written += [basic_token(value), value.partition(":")[2]]
-        hidden += [hide_secret(credential.secret.name, one) for one in written]
-    return hidden

@@ -99,7 +99,9 @@ class NoticeDesk:
         try:
             state, receipt = await self._attempt(notice, name, channel, before)
         except (NoticeUndelivered, SecretMissing) as error:
-            failed = _as_undelivered(name, error)
+            failed = NoticeUndelivered(name, str(error))
+            if isinstance(error, NoticeUndelivered):
+                failed = error
             await self._end(notice, name, "waiting", error=failed.reason)
             if failed.gone and isinstance(channel, WebhookChannel):
                 await asyncio.to_thread(self._book.disable, name, channel.webhook, failed.reason)
@@ -115,9 +117,11 @@ class NoticeDesk:
         channel: WebhookChannel | SlackChannel,
         before: NoticeRecord,
     ) -> tuple[DeliveryState, str | None]:
-        """Return the state of a delivery, and where the channel shows it."""
-        if await self._is_closed(notice):
-            return "skipped", None
+        if notice.event in ANNOUNCES_OPEN and not await self._is_open(notice):
+            # An event may be read a moment before the list of what is open shows it.
+            await asyncio.sleep(_SECOND_LOOK_S)
+            if not await self._is_open(notice):
+                return "skipped", None
         if isinstance(channel, SlackChannel):
             assert self._slack is not None, "the configuration requires slack: for such a channel"
             return await self._slack.show(name, channel, notice, before)
@@ -151,16 +155,6 @@ class NoticeDesk:
                 give_up_after=self.rules.give_up_after,
             )
         )
-
-    async def _is_closed(self, notice: Notice) -> bool:
-        """Return True if a notice announces something open that is closed by now."""
-        if notice.event not in ANNOUNCES_OPEN:
-            return False
-        if await self._is_open(notice):
-            return False
-        # An event may be read a moment before the list of what is open shows it.
-        await asyncio.sleep(_SECOND_LOOK_S)
-        return not await self._is_open(notice)
 
     async def _is_open(self, notice: Notice) -> bool:
         if notice.event == "question.opened":
@@ -201,7 +195,3 @@ class NoticeDesk:
                 conventions.OUTCOME: outcome,
             },
         )
-
-
-def _as_undelivered(name: str, error: NoticeUndelivered | SecretMissing) -> NoticeUndelivered:
-    return error if isinstance(error, NoticeUndelivered) else NoticeUndelivered(name, str(error))

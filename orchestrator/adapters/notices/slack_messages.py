@@ -84,7 +84,13 @@ def open_card(card: ConfirmationCard, *, link: str) -> JsonObject:
         lines.append(_SIGNED)
     else:
         approve = _button(APPROVE, "Approve", value=key, style="primary")
-        approve["confirm"] = _really(card)
+        price = f" for {card.price}" if card.price is not None else ""
+        approve["confirm"] = {
+            "title": _text("Approve?"),
+            "text": _text(f"{plain(card.title)}{price}"),
+            "confirm": _text("Approve"),
+            "deny": _text("Back"),
+        }
         reject = _button(REJECT, "Reject…", value=key, style="danger")
         buttons = [reject] if card.exceeds_budget else [approve, reject]
     if link:
@@ -181,16 +187,6 @@ def _warnings(card: ConfirmationCard) -> list[str]:
     if not warnings:
         return []
     return [f"⚠ {number_of(len(warnings), 'warning')}. {plain(warnings[0])}"]
-
-
-def _really(card: ConfirmationCard) -> JsonObject:
-    price = f" for {card.price}" if card.price is not None else ""
-    return {
-        "title": _text("Approve?"),
-        "text": _text(f"{plain(card.title)}{price}"),
-        "confirm": _text("Approve"),
-        "deny": _text("Back"),
-    }
 
 
 def _text(text: str) -> JsonObject:

@@ -37,7 +37,10 @@ class SqlCatalogs:
                 self.pin(catalog.digest, mission_id)
                 return
         if catalog.digest in self._damaged or not self._touch(catalog.digest):
-            self._write(catalog)
+            # Keys retain the authors' order, in which schemas are shown.
+            text = json.dumps(pack(catalog), separators=(",", ":"), ensure_ascii=False).encode()
+            self.keep(catalog.digest, text, at=_now())
+            self._damaged.discard(catalog.digest)
         if mission_id:
             self.pin(catalog.digest, mission_id)
 
@@ -110,12 +113,6 @@ class SqlCatalogs:
         """Record that a catalog is in use; return False if it does not exist."""
         used = sa.update(catalogs).where(catalogs.c.digest == digest).values(used_at=_now())
         return self._database.run(used) > 0
-
-    def _write(self, catalog: Catalog) -> None:
-        # Keys retain the authors' order, in which schemas are shown.
-        text = json.dumps(pack(catalog), separators=(",", ":"), ensure_ascii=False).encode()
-        self.keep(catalog.digest, text, at=_now())
-        self._damaged.discard(catalog.digest)
 
     def keep(self, digest: str, content: bytes, *, at: datetime) -> None:
         """Store a packed catalog; it replaces an earlier one of the same digest."""

@@ -110,7 +110,14 @@ class SqlGrants:
         with self._database.write(durable=False) as connection:
             connection.execute(change.values(noted_at=now, ledger=_written(ledger)))
             for made in ledger.obligations:
-                _settle_spend(connection, digest, made)
+                spent = _SPENT.call_digest == digest
+                if made.state is ObligationState.VOID:
+                    connection.execute(sa.delete(standing_spends).where(spent))
+                elif made.price is not None:
+                    counted = sa.update(standing_spends).where(
+                        spent, _SPENT.currency == made.price.currency
+                    )
+                    connection.execute(counted.values(millionths=_millionths(made.price)))
             for name, mission_id in ledger.freed_ids():
                 freed = sa.delete(owned_ids).where(_OWNED.id_digest == name)
                 by = _OWNED.mission_id == mission_id
@@ -180,16 +187,6 @@ class SqlGrants:
         for mission_id in mission_ids:
             change = sa.update(sent_calls).where(_SENT.mission_id == mission_id, _SENT.concluded)
             self._database.run(change.values(ledger=_NOTHING))
-
-
-def _settle_spend(connection: sa.Connection, digest: str, made: Obligation) -> None:
-    """Count the charge of a call under its standing approvals; drop the count of a void call."""
-    spent = _SPENT.call_digest == digest
-    if made.state is ObligationState.VOID:
-        connection.execute(sa.delete(standing_spends).where(spent))
-    elif made.price is not None:
-        counted = sa.update(standing_spends).where(spent, _SPENT.currency == made.price.currency)
-        connection.execute(counted.values(millionths=_millionths(made.price)))
 
 
 def _refusal(connection: sa.Connection, spend: StandingSpend, now: datetime) -> str | None:

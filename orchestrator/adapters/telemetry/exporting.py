@@ -35,7 +35,6 @@ from temporalio.runtime import (
     BUFFERED_METRIC_KIND_COUNTER,
     BUFFERED_METRIC_KIND_HISTOGRAM,
     BufferedMetric,
-    BufferedMetricUpdate,
     MetricBuffer,
     MetricBufferDurationFormat,
 )
@@ -214,14 +213,11 @@ class SdkMetrics:
     def carry(self) -> None:
         """Transfer the updates since the last time."""
         for update in self._buffer.retrieve_updates():
-            self._take(update)
-
-    def _take(self, update: BufferedMetricUpdate) -> None:
-        metric = update.metric
-        measure = self._made.get(metric.name)
-        if measure is None:
-            measure = self._made[metric.name] = self._instrument(metric)
-        measure(update.value, {k: v for k, v in update.attributes.items() if k != _OURS})
+            metric = update.metric
+            measure = self._made.get(metric.name)
+            if measure is None:
+                measure = self._made[metric.name] = self._instrument(metric)
+            measure(update.value, {k: v for k, v in update.attributes.items() if k != _OURS})
 
     def _instrument(
         self, metric: BufferedMetric

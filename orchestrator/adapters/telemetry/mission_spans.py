@@ -248,7 +248,9 @@ class _WorkflowInbound(WorkflowInboundInterceptor):
                 span.set_attribute(conventions.STATUS, "cancelled")
                 span.end()  # an evicted run does not reach this
             elif workflow.is_failure_exception(error):
-                _note_failure(span, error)
+                note_error(span, _kind_of(error))
+                for detail in getattr(error, "details", ()):
+                    _note_status(span, detail)
                 span.end()
             raise
         _note_status(span, result)
@@ -278,9 +280,3 @@ def _note_status(span: Span, result: object) -> None:
     status = getattr(result, "status", None)
     if status is not None:
         span.set_attribute(conventions.STATUS, str(status))
-
-
-def _note_failure(span: Span, error: BaseException) -> None:
-    note_error(span, _kind_of(error))
-    for detail in getattr(error, "details", ()):
-        _note_status(span, detail)

@@ -77,7 +77,19 @@ async def read_ledger(client: Client, mission_id: str) -> LedgerRead:
 
     If several missions had this id one after the other, the newest is read.
     """
-    runs = await _runs_to_read(client, mission_id)
+    newest = await described_mission(client, mission_id)
+    query = f"WorkflowId = '{mission_id}' AND WorkflowType = '{names.MISSION_WORKFLOW}'"
+    try:
+        listed = [run async for run in client.list_workflows(query)]
+    except RPCError as error:
+        if error.status is not RPCStatusCode.UNIMPLEMENTED:
+            raise
+        listed = []  # a test server: each run links the previous and the next one
+    # The newest run may not be listed yet, and a run that a reset abandoned is linked from no
+    # other.
+    listed.sort(key=lambda run: run.start_time, reverse=True)
+    known = [] if newest is None else [newest.run_id]
+    runs = [*known, *(run.run_id for run in listed if run.run_id not in known)]
     read: dict[str, RunLedger] = {}
     first_run = ""
     while runs:
@@ -119,30 +131,12 @@ def own_part(ledger: Ledger, mission_id: str) -> LedgerRead:
         obligations=tuple(o for o in ledger.obligations if mine[o.obligation_id]),
         cancels=tuple(c for c in ledger.cancels if mine[c.call_id]),
     )
-    notes = (_passed_over(known, mission_id) for known, is_own in mine.items() if not is_own)
+    notes = (
+        f"{known} was passed over: it is not of {mission_id}"
+        for known, is_own in mine.items()
+        if not is_own
+    )
     return LedgerRead(own, tuple(notes))
-
-
-def _passed_over(call_id: str, mission_id: str) -> str:
-    return f"{call_id} was passed over: it is not of {mission_id}"
-
-
-async def _runs_to_read(client: Client, mission_id: str) -> list[str]:
-    """Return the runs that the server lists under a mission's id, the newest first.
-
-    The newest run may not be listed yet, and a run that a reset abandoned is linked from no other.
-    """
-    newest = await described_mission(client, mission_id)
-    query = f"WorkflowId = '{mission_id}' AND WorkflowType = '{names.MISSION_WORKFLOW}'"
-    try:
-        listed = [run async for run in client.list_workflows(query)]
-    except RPCError as error:
-        if error.status is not RPCStatusCode.UNIMPLEMENTED:
-            raise
-        listed = []  # a test server: each run links the previous and the next one
-    listed.sort(key=lambda run: run.start_time, reverse=True)
-    known = [] if newest is None else [newest.run_id]
-    return [*known, *(run.run_id for run in listed if run.run_id not in known)]
 
 
 class _WithLedger(Record):
@@ -195,7 +189,22 @@ class RunLedger:
             case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
                 await self._start(event.workflow_execution_started_event_attributes)
             case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-                await self._schedule(event)
+                scheduled = event.activity_task_scheduled_event_attributes
+                payloads = scheduled.input.payloads
+                if scheduled.activity_type.name == names.INVOKE_TOOL:
+                    call = await raw_history.decoded(self._client, payloads, RecordedCall)
+                    if call is not None and (call.obligation or call.cancels):
+                        self._send(event.event_id, call)
+                elif scheduled.activity_type.name == names.OBSERVE_CALL:
+                    self._observed.add(event.event_id)
+                elif scheduled.activity_type.name == names.COMPENSATE:
+                    wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
+                    if wanted is not None and self._is_own(
+                        Ledger(obligations=(wanted.obligation,))
+                    ):
+                        self._compensations[event.event_id] = wanted.obligation
+                        sent = wanted.obligation.model_copy(update={"cancel_sent": True})
+                        self.ledger = self.ledger.written(sent)
             case EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 await self._complete(event)
             case EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
@@ -225,22 +234,6 @@ class RunLedger:
             read = own_part(ledger, self._mission_id)
             self.ledger = Ledger.merged([self.ledger, read.ledger])
             self.notes += read.notes
-
-    async def _schedule(self, event: HistoryEvent) -> None:
-        scheduled = event.activity_task_scheduled_event_attributes
-        payloads = scheduled.input.payloads
-        if scheduled.activity_type.name == names.INVOKE_TOOL:
-            call = await raw_history.decoded(self._client, payloads, RecordedCall)
-            if call is not None and (call.obligation or call.cancels):
-                self._send(event.event_id, call)
-        elif scheduled.activity_type.name == names.OBSERVE_CALL:
-            self._observed.add(event.event_id)
-        elif scheduled.activity_type.name == names.COMPENSATE:
-            wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
-            if wanted is not None and self._is_own(Ledger(obligations=(wanted.obligation,))):
-                self._compensations[event.event_id] = wanted.obligation
-                sent = wanted.obligation.model_copy(update={"cancel_sent": True})
-                self.ledger = self.ledger.written(sent)
 
     def _is_own(self, written: Ledger) -> bool:
         read = own_part(written, self._mission_id)

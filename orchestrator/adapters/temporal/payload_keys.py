@@ -46,7 +46,15 @@ def read_payload_keys(text: str, name: str) -> dict[str, bytes]:
             raise keys_invalid(name, f"the key at place {number} has no id of its own")
         if key_id in keys:
             raise keys_invalid(name, f"{key_id!r} is there twice")
-        keys[key_id] = _key_of(value, keys_invalid(name, _no_key(key_id)))
+        fault = keys_invalid(name, f"what {key_id!r} names is not {KEY_BYTES} bytes in base64")
+        plain = value.rstrip("=").replace("+", "-").replace("/", "_")
+        try:
+            key = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+        except (binascii.Error, ValueError):
+            raise fault from None
+        if len(key) != KEY_BYTES:
+            raise fault
+        keys[key_id] = key
     return keys
 
 
@@ -63,21 +71,6 @@ def is_key_id(text: str) -> bool:
     """Return True if a text can be a key's id, which is stored unencrypted with each payload."""
     plain = text.replace("-", "").replace("_", "").replace(".", "")
     return 0 < len(text) <= _LONGEST_ID and plain.isascii() and plain.isalnum()
-
-
-def _no_key(key_id: str) -> str:
-    return f"what {key_id!r} names is not {KEY_BYTES} bytes in base64"
-
-
-def _key_of(value: str, fault: UsageError) -> bytes:
-    plain = value.rstrip("=").replace("+", "-").replace("/", "_")
-    try:
-        key = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
-    except (binascii.Error, ValueError):
-        raise fault from None
-    if len(key) != KEY_BYTES:
-        raise fault
-    return key
 
 
 class PayloadKeys:
