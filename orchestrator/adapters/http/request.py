@@ -27,7 +27,7 @@ from orchestrator.core.errors import ArgumentsInvalid, EgressRefused
 from orchestrator.core.record import JsonObject
 
 _ACCEPT = "application/json, application/problem+json;q=0.9, */*;q=0.1"
-_AGENT = "orchestrator-missions"
+
 _OF_THE_CONNECTION = frozenset(
     {
         "connection",
@@ -122,7 +122,7 @@ def build_request(
         ("Accept", _ACCEPT),
         # Only these: this client decompresses them itself, within a limit.
         ("Accept-Encoding", "gzip, deflate"),
-        ("User-Agent", _AGENT),
+        ("User-Agent", "orchestrator-missions"),
         *headers.items(),
         *_header_parameters(endpoint.tool, placement),
         *((c.field, c.written(value)) for c, value in credentials if c.location == "header"),
@@ -134,8 +134,12 @@ def build_request(
     encoded = [
         (_header_bytes(endpoint.tool, n, n), _header_bytes(endpoint.tool, n, v)) for n, v in written
     ]
+    method, declared, content = endpoint.tool.method, endpoint.tool.body_content_type, None
+    if placement.has_body and declared is not None:
+        content_type, content = write_body(endpoint, placement.body, declared, files)
+        encoded.append((b"Content-Type", content_type.encode()))
     try:
-        return _with_body(endpoint, placement, url, encoded, files)
+        return httpx.Request(method, url, headers=encoded, content=content)
     except httpx.InvalidURL:
         raise ArgumentsInvalid(endpoint.tool.name, ["they are too long for a URL"]) from None
 
@@ -143,17 +147,17 @@ def build_request(
 def _check_styles(endpoint: Endpoint, placement: Placement) -> None:
     """Refuse lists and objects whose elements the receiver could not distinguish."""
     tool = endpoint.tool
-    written = [(b.name, b.location, b.style, b.explode, v) for b, v in placement.parameters]
-    if is_form(tool.body_content_type or "") and isinstance(placement.body, dict):
+    written, body = [*placement.parameters], placement.body
+    if is_form(tool.body_content_type or "") and isinstance(body, dict):
         written += [
-            (b.name, b.location, b.style, b.explode, placement.body[b.field])
+            (b, body[b.field])
             for b in tool.bindings
-            if b.location == "body" and b.field in placement.body and endpoint.is_styled(b.field)
+            if b.location == "body" and b.field in body and endpoint.is_styled(b.field)
         ]
-    for name, location, style, explode, value in written:
-        part = unwritable_part(value, location=location, style=style, explode=explode)
+    for b, value in written:
+        part = unwritable_part(value, location=b.location, style=b.style, explode=b.explode)
         if part is not None:
-            reason = f"{name} holds {part}, which its style in the document cannot carry"
+            reason = f"{b.name} holds {part}, which its style in the document cannot carry"
             raise ArgumentsInvalid(tool.name, [reason])
 
 
@@ -218,18 +222,3 @@ def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
     if _CONTROL.search(text):
         raise ArgumentsInvalid(tool.name, [f"{name} holds characters that a header cannot carry"])
     return text.strip(" ").encode(errors="replace")
-
-
-def _with_body(
-    endpoint: Endpoint,
-    placement: Placement,
-    url: str,
-    headers: list[tuple[bytes, bytes]],
-    files: Files,
-) -> httpx.Request:
-    method, content_type = endpoint.tool.method, endpoint.tool.body_content_type
-    if not placement.has_body or content_type is None:
-        return httpx.Request(method, url, headers=headers)
-    written = write_body(endpoint, placement.body, content_type, files)
-    headers = [*headers, (b"Content-Type", written.content_type.encode())]
-    return httpx.Request(method, url, headers=headers, content=written.content)

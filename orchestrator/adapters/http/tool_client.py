@@ -76,7 +76,7 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.core.pii import Handle
-from orchestrator.core.received_files import file_handles_in
+from orchestrator.core.received_files import file_handles_in, handle_of_bytes
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import InputGiven, ToolOutcome, TransportFault
 
@@ -490,17 +490,13 @@ class ToolClient:
             StateMissing: the file cannot be stored now, and the tool changes nothing, so a retry is
                 safe.
         """
-        if answer.file is None or self._files is None or not call.mission_id:
+        content = answer.file
+        if content is None or self._files is None or not call.mission_id:
             return answer
-        described = described_file(answer, answer.file, mask.text)
+        described = described_file(answer, handle_of_bytes(content), len(content), mask.text)
+        named = {"content_type": described.content_type, "name": described.name}
         try:
-            kept = await asyncio.to_thread(
-                self._files.keep,
-                call.mission_id,
-                answer.file,
-                content_type=described.content_type,
-                name=described.name,
-            )
+            kept = await asyncio.to_thread(self._files.keep, call.mission_id, content, **named)
         except StateMissing:
             if not call.endpoint.tool.is_side_effect:
                 raise
