@@ -299,18 +299,8 @@ class ToolClient:
         key = tool.key_of(chosen) if chosen is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
-            call = _Attempt(
-                endpoint,
-                call_id,
-                key,
-                timeout_s,
-                facts,
-                mission_id,
-                arguments,
-                is_checked,
-                headers,
-                given,
-            )
+            about = (endpoint, call_id, key, timeout_s, facts, mission_id)
+            call = _Attempt(*about, arguments, is_checked, headers, given)
             return await self._within_time(catalog, call, needed)
 
     async def _within_time(
@@ -335,10 +325,11 @@ class ToolClient:
                         break
                     # The provider refused and did nothing: send the same request again, with a new
                     # token. Another worker may have revoked a new token by requesting its own.
-                    if not self._forget_stale(call):
+                    stale = [used for used in call.tokens if not used[2].is_fresh]
+                    if not stale:
                         await asyncio.sleep(pause_s * (1 + random.random()))
-                        for used in call.tokens:
-                            self._tokens.forget(*used)
+                    for used in stale or call.tokens:
+                        self._tokens.forget(*used)
                     call.wire = _Wire()
                     answer, mask = await self._answered(call, placement, personal)
         except AddressRefused as refused:
@@ -406,13 +397,13 @@ class ToolClient:
     ) -> tuple[Answer, Mask]:
         """Send one request; return its answer, and a mask of the values that were sent."""
         credentials = await self._credentials(call) if call.endpoint.credentials else []
-        hidden = []
+        hidden = [*personal]
         for credential, value in credentials:
             written = [value]
             if credential.scheme == "basic":
                 written += [basic_token(value), value.partition(":")[2]]
             hidden += [hide_secret(credential.secret.name, one) for one in written]
-        mask = Mask([*personal, *hidden])
+        mask = Mask(hidden)
         headers = {_CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         if self._sends_trace:
             headers |= trace_headers()
@@ -423,7 +414,17 @@ class ToolClient:
         request.extensions["trace"] = call.wire.on_event
         request.extensions[MCP_TOOL] = call.endpoint.mcp_tool
         request.extensions[GIVEN] = call.given
-        return await self._exchange(call, request, mask), mask
+        call.wire.begun = True
+        try:
+            response = await self._http.send(
+                request, stream=True, auth=None, follow_redirects=False
+            )
+        except HTTPX_ERRORS as error:
+            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
+            raise failure from (error if mask.is_absent_from(error) else None)
+        call.facts.status = response.status_code
+        async with aclosing(response):
+            return await self._read(call, response, mask), mask
 
     async def _credentials(self, call: _Attempt) -> list[tuple[Credential, str]]:
         # In a thread: a store may read a file or ask a server.
@@ -441,27 +442,7 @@ class ToolClient:
             credentials.append((credential, value))
         return credentials
 
-    def _forget_stale(self, call: _Attempt) -> bool:
-        """Forget the cached tokens that a call carried; return False if there were none."""
-        stale = [used for used in call.tokens if not used[2].is_fresh]
-        for used in stale:
-            self._tokens.forget(*used)
-        return bool(stale)
-
     # -- the answer -------------------------------------------------------------------------------
-
-    async def _exchange(self, call: _Attempt, request: httpx.Request, mask: Mask) -> Answer:
-        call.wire.begun = True
-        try:
-            response = await self._http.send(
-                request, stream=True, auth=None, follow_redirects=False
-            )
-        except HTTPX_ERRORS as error:
-            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
-            raise failure from (error if mask.is_absent_from(error) else None)
-        call.facts.status = response.status_code
-        async with aclosing(response):
-            return await self._read(call, response, mask)
 
     async def _read(self, call: _Attempt, response: httpx.Response, mask: Mask) -> Answer:
         """Read the answer; a body that broke off is a failure only if the call may have worked.
@@ -601,11 +582,9 @@ def _check_is_function(endpoint: Endpoint) -> None:
     Raises:
         EgressRefused: the document is not the worker's own.
     """
-    tool, server = endpoint.tool, _origin(SERVER)
-    if tool.document != DOCUMENT and _origin(endpoint.base_url).host == server.host:
-        why = f"at {server.host}, only functions of the worker are called"
-        raise EgressRefused(tool.name, why)
-    host = _origin(endpoint.base_url).host
+    tool, host = endpoint.tool, _origin(endpoint.base_url).host
+    if tool.document != DOCUMENT and host == _origin(SERVER).host:
+        raise EgressRefused(tool.name, f"at {host}, only functions of the worker are called")
     if host.endswith(HOSTS) and host != f"{tool.document}{HOSTS}":
         raise EgressRefused(tool.name, f"at {host}, only tools of that MCP server are called")
 
