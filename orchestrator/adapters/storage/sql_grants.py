@@ -1,6 +1,5 @@
 """Used grants, sent calls and cancelled calls, in a database."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
@@ -16,7 +15,7 @@ from orchestrator.adapters.storage.schema import (
     sent_calls,
     standing_spends,
 )
-from orchestrator.adapters.storage.store_database import StoreDatabase
+from orchestrator.adapters.storage.store_database import StoreDatabase, digest_of
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import GrantRefused
 from orchestrator.saga.ledger import Ledger
@@ -59,7 +58,7 @@ class SqlGrants:
             if call.ledger == Ledger():
                 return Claim(used)
             row = {
-                "call_digest": _digest(call.call_id),
+                "call_digest": digest_of(call.call_id),
                 "mission_id": call.mission_id,
                 "sent_by": call.user,
                 "noted_at": now,
@@ -93,7 +92,7 @@ class SqlGrants:
         price = {"currency": spend.price.currency, "millionths": _millionths(spend.price)}
         for rule in spend.rules:
             full = _refusal(connection, StandingSpend((rule,), spend.price), now)
-            row = {"rule": rule.name, "call_digest": _digest(call.call_id), "at": now, **price}
+            row = {"rule": rule.name, "call_digest": digest_of(call.call_id), "at": now, **price}
             made = self._database.insert_new(standing_spends).returning(_SPENT.rule)
             if connection.execute(made, row).first() is not None and full is not None:
                 raise GrantRefused(call.call_id, full)
@@ -105,7 +104,7 @@ class SqlGrants:
 
     def settle(self, call_id: str, ledger: Ledger) -> None:
         """See `GrantBook.settle`; if a loss of power loses the outcome, the call is unclear."""
-        digest, now = _digest(call_id), datetime.now(UTC)
+        digest, now = digest_of(call_id), datetime.now(UTC)
         change = sa.update(sent_calls).where(_SENT.call_digest == digest)
         with self._database.write(durable=False) as connection:
             connection.execute(change.values(noted_at=now, ledger=_written(ledger)))
@@ -134,12 +133,12 @@ class SqlGrants:
 
     def note_cancel(self, call_id: str) -> None:
         """See `GrantBook.note_cancel`; committed before the cancel is sent."""
-        row = {"call_digest": _digest(call_id), "at": datetime.now(UTC)}
+        row = {"call_digest": digest_of(call_id), "at": datetime.now(UTC)}
         self._database.run(self._database.insert_new(cancelled_calls), row)
 
     def is_cancelled(self, call_id: str) -> bool:
         """See `GrantBook.is_cancelled`."""
-        query = sa.select(sa.literal(1)).where(cancelled_calls.c.call_digest == _digest(call_id))
+        query = sa.select(sa.literal(1)).where(cancelled_calls.c.call_digest == digest_of(call_id))
         return bool(self._database.fetch(query))
 
     def ledger(self, mission_id: str, *, concluded: bool = False) -> Ledger:
@@ -170,7 +169,7 @@ class SqlGrants:
         """See `GrantBook.conclude`."""
         change = sa.update(sent_calls).where(_SENT.mission_id == mission_id)
         if but:
-            change = change.where(_SENT.call_digest.not_in([_digest(call_id) for call_id in but]))
+            change = change.where(_SENT.call_digest.not_in([digest_of(call_id) for call_id in but]))
         self._database.run(change.values(concluded=True), durable=durable)
 
     def missions(self) -> Mapping[str, datetime]:
@@ -212,10 +211,6 @@ def _written(ledger: Ledger) -> bytes:
 
 def _read(kept: bytes) -> Ledger:
     return Ledger.model_validate_json(kept)
-
-
-def _digest(call_id: str) -> str:
-    return hashlib.sha256(call_id.encode()).hexdigest()
 
 
 _NOTHING = _written(Ledger())
