@@ -243,10 +243,9 @@ class KeptMessages:
         }
         if self._put(message.of_mission, message.keep_as, json.dumps(node).encode()):
             return selection
-        return self._selection(message.of_mission, message.keep_as)
-
-    def _selection(self, mission_id: str, key: str) -> Selection:
-        return Selection.model_validate(json.loads(self._store.get(mission_id, key))["selection"])
+        return Selection.model_validate(
+            json.loads(self._store.get(message.of_mission, message.keep_as))["selection"]
+        )
 
     def _put(self, mission_id: str, key: str, piece: bytes) -> bool:
         try:

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from temporalio import activity
@@ -489,7 +489,11 @@ class SweepActivities:
                 return await self._start(mission_id, "the mission waits for its rollback", mission)
             return _nothing(mission_id, "the mission looks after itself")
         if mission.id != mission_id:
-            return await self._recover_saga(mission_id, mission)
+            # Roll back a saga that its workflow left without ending it or rolling it back.
+            if not await self._left_anything(mission_id):
+                return await self._conclude(mission_id, "it left nothing")
+            status = mission.status.name.lower() if mission.status is not None else "over"
+            return await self._start(mission_id, f"its workflow {mission.id} is {status}", mission)
         if (reason := await self._was_stopped(mission)) is None:
             if (await abandoned_calls(self._client, self._grants, mission)).obligations:
                 stands = await has_effects(self._client, mission)
@@ -507,13 +511,6 @@ class SweepActivities:
             return mission
         noted = await asyncio.to_thread(self._grants.ledger, mission_id)
         return await described_owner(self._client, mission_id, noted.workflow_id)
-
-    async def _recover_saga(self, mission_id: str, owner: WorkflowExecutionDescription) -> Recovery:
-        """Roll back a saga that its workflow left without ending it or rolling it back."""
-        if not await self._left_anything(mission_id):
-            return await self._conclude(mission_id, "it left nothing")
-        status = owner.status.name.lower() if owner.status is not None else "over"
-        return await self._start(mission_id, f"its workflow {owner.id} is {status}", owner)
 
     async def _was_stopped(self, mission: WorkflowExecutionDescription) -> str | None:
         """Return the reason why an ended mission could not conclude; None if it has concluded."""
@@ -535,18 +532,14 @@ class SweepActivities:
         guess.
         """
         noted_at = await asyncio.to_thread(self._grants.last_noted, mission_id)
-        kept_for = await self._retention()
+        request = DescribeNamespaceRequest(namespace=self._client.namespace)
+        found = await self._client.workflow_service.describe_namespace(request)
+        kept_for = found.config.workflow_execution_retention_ttl.ToTimedelta()
         if noted_at is not None and datetime.now(UTC) - noted_at > kept_for:
             return _nothing(mission_id, "the server may have forgotten it since it ended")
         if not await self._left_anything(mission_id):
             return await self._conclude(mission_id, "it left nothing")
         return await self._start(mission_id, "the mission was deleted", None)
-
-    async def _retention(self) -> timedelta:
-        """Return the retention time of the server for workflows that are over."""
-        request = DescribeNamespaceRequest(namespace=self._client.namespace)
-        found = await self._client.workflow_service.describe_namespace(request)
-        return found.config.workflow_execution_retention_ttl.ToTimedelta()
 
     async def _left_anything(self, mission_id: str) -> bool:
         read = await read_ledger(self._client, mission_id)
