@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -183,8 +182,17 @@ class NoticeActivities:
         """Make one attempt to deliver a notice to a channel."""
         desk = _configured(self._desk)
         async with heartbeats():
-            with translated_errors(), _retried():
-                return await desk.deliver(wanted)
+            with translated_errors():
+                try:
+                    return await desk.deliver(wanted)
+                except NoticeUndelivered as error:
+                    wait = error.retry_after_s
+                    raise ApplicationError(
+                        str(error),
+                        type=error.code,
+                        non_retryable=error.final,
+                        next_retry_delay=timedelta(seconds=wait) if wait else None,
+                    ) from None
 
     @activity.defn(name=names.NOTE_UNDELIVERED)
     async def note_undelivered(self, wanted: UndeliveredInput) -> Undelivered:
@@ -202,18 +210,3 @@ def _configured(part: Part | None) -> Part:
             type="NoticesNotConfigured",
         )
     return part
-
-
-@contextmanager
-def _retried() -> Iterator[None]:
-    """Raise an undelivered notice as a failure that is retried when its receiver asks for it."""
-    try:
-        yield
-    except NoticeUndelivered as error:
-        wait = error.retry_after_s
-        raise ApplicationError(
-            str(error),
-            type=error.code,
-            non_retryable=error.final,
-            next_retry_delay=timedelta(seconds=wait) if wait else None,
-        ) from None

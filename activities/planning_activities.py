@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from inspect import isawaitable
 from typing import Final, Protocol, TypeVar
 
@@ -42,7 +43,7 @@ from orchestrator.core.record import shared_fields
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
-from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
+from orchestrator.messages.leg import HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.step import (
@@ -230,7 +231,10 @@ class PlanningActivities:
                 catalog_digest=context.catalog_digest,
             ),
         )
-        selection = _with_discovered(selection, context, catalog, walls)
+        # The discovered tools join every later step of the leg.
+        found = _names_inside(context.discovered, catalog, walls)
+        joined = tuple(dict.fromkeys((*selection.tools, *found)))
+        selection = selection.model_copy(update={"tools": joined})
         return await self._kept.keep(wanted, selection)
 
     def metered(self) -> AbstractAsyncContextManager[Meter]:
@@ -269,21 +273,14 @@ class PlanningActivities:
                 if too_large is not None:
                     return _refused(planned, too_large)
                 decision = planned.decision
-                await self._note_called(decision, step.context)
+                for call in calls_of(decision)[:1] if step.context.is_routed else ():
+                    context = step.context
+                    of = {"mission_id": context.mission_id, "leg_id": context.leg_id}
+                    trace = partial(self._traces.called, **of, step=context.step, tool=call.tool)
+                    await asyncio.to_thread(trace)
                 standing = _standing(decision, step.context, catalog, planned.usage)
                 said = {"dropped": planned.dropped, "conversation": planned.conversation}
                 return standing.model_copy(update=said)
-
-    async def _note_called(self, decision: StepDecision, context: StepContext) -> None:
-        """Record the first call of a decision with the selection that it was chosen from."""
-        for call in calls_of(decision)[:1] if context.is_routed else ():
-            await asyncio.to_thread(
-                self._traces.called,
-                mission_id=context.mission_id,
-                leg_id=context.leg_id,
-                step=context.step,
-                tool=call.tool,
-            )
 
     async def _decide(self, step: PlanStepInput, catalog: Catalog) -> PlannedStep | StepDecision:
         if step.context.written is not None:
@@ -348,29 +345,25 @@ def _standing(
     doubt = doubt_about_finish(decision, context)
     if doubt is not None:
         return PlanStepOutput(decision=decision, refusal=doubt, usage=usage)
+    # The follow-ups of a leg's last read; the receipt of an effect has its own.
+    follow: tuple[FollowUp, ...] = ()
+    last = next((o for o in reversed(context.observations) if o.outcome == "succeeded"), None)
+    tool = catalog.tools.get(last.tool) if last is not None else None
+    if last is not None and tool is not None and not tool.is_side_effect:
+        follow = follow_ups(
+            catalog,
+            tool,
+            call_id=names.call_id(context.mission_id, context.leg_id, last.step, last.part),
+            arguments=last.arguments,
+            body=last.body,
+            at=last.at,
+        )
     return PlanStepOutput(
         decision=decision,
         usage=usage,
         unproved=nothing_read(context, decision),
         unverified_ids=foreign_ids(decision.summary, context),
-        follow_ups=_after_reading(context, catalog),
-    )
-
-
-def _after_reading(context: StepContext, catalog: Catalog) -> tuple[FollowUp, ...]:
-    """Return the follow-ups of a leg's last read; the receipt of an effect has its own."""
-    seen = [one for one in context.observations if one.outcome == "succeeded"]
-    tool = catalog.tools.get(seen[-1].tool) if seen else None
-    if tool is None or tool.is_side_effect:
-        return ()
-    last = seen[-1]
-    return follow_ups(
-        catalog,
-        tool,
-        call_id=names.call_id(context.mission_id, context.leg_id, last.step, last.part),
-        arguments=last.arguments,
-        body=last.body,
-        at=last.at,
+        follow_ups=follow,
     )
 
 
@@ -445,17 +438,6 @@ def _shown(
     return step.model_copy(update={"context": context, "selection": selection})
 
 
-def _with_discovered(
-    selection: Selection, context: StepContext, catalog: Catalog, walls: Sequence[Wall]
-) -> Selection:
-    """Add the discovered tools, which join every later step of the leg."""
-    found = _names_inside(context.discovered, catalog, walls)
-    extra = tuple(name for name in found if name not in selection.tools)
-    if not extra:
-        return selection
-    return selection.model_copy(update={"tools": (*selection.tools, *extra)})
-
-
 class HandOverActivities:
     """Makes legs of hand-overs, using this worker's profiles."""
 
@@ -476,10 +458,20 @@ class HandOverActivities:
             catalog = self._catalogs.get(wanted.catalog_digest)
         orders = [one for one in asked.orders if one.is_part_of(asking.orders)]
         if asking.written is not None:
-            agent, refusal = self._agent_of_goal(asked, asking, catalog)
+            # The agent of the workflow comes first.
+            known = [one for one in self._agents if one.name == asking.agent.name]
+            others = [one for one in self._agents if one not in known]
+            tools = [catalog.tool(name) for order in asked.orders for name in order.tools]
+            agents = [*(known or [AgentProfile(name=asking.agent.name)]), *others]
+            agent = agent_of_goal(asked.agent, tools, agents)
+            refusal = f"no agent {asked.agent} may do it".replace("  ", " ")
             orders = [one.model_copy(update={"when": ""}) for one in orders]  # the step is reached
         else:
-            agent, refusal = self._colleague(asked, asking)
+            allowed = {one.name for one in colleagues_of(asking.agent, self._agents)}
+            fitting = (a for a in self._agents if a.name == asked.agent and a.name in allowed)
+            agent = next(fitting, None)
+            may = ", ".join(sorted(allowed)) or "nobody"
+            refusal = f"{asking.agent.name} may hand over to {may}, not to {asked.agent}"
         if agent is None:
             return HandOverPlan(refusal=refusal)
         own = {"planner": asking.agent.planner, "model": asking.agent.model}
@@ -497,25 +489,6 @@ class HandOverActivities:
             planned_by=who_decides(agent) or ("" if asking.written else asking.planned_by),
         )
         return HandOverPlan(leg=leg)
-
-    def _colleague(self, asked: HandOverAsked, asking: LegPlan) -> tuple[AgentProfile | None, str]:
-        """Return the agent that a leg hands over to, or the reason for refusing it."""
-        allowed = {one.name for one in colleagues_of(asking.agent, self._agents)}
-        if asked.agent in allowed:
-            return next(one for one in self._agents if one.name == asked.agent), ""
-        may = ", ".join(sorted(allowed)) or "nobody"
-        return None, f"{asking.agent.name} may hand over to {may}, not to {asked.agent}"
-
-    def _agent_of_goal(
-        self, asked: HandOverAsked, asking: LegPlan, catalog: Catalog
-    ) -> tuple[AgentProfile | None, str]:
-        """Return the agent for the goal of a workflow's step, that of the workflow first."""
-        known = [one for one in self._agents if one.name == asking.agent.name]
-        others = [one for one in self._agents if one not in known]
-        tools = [catalog.tool(name) for order in asked.orders for name in order.tools]
-        agents = [*(known or [AgentProfile(name=asking.agent.name)]), *others]
-        agent = agent_of_goal(asked.agent, tools, agents)
-        return agent, f"no agent {asked.agent} may do it".replace("  ", " ")
 
 
 _BEGUN_AT_MOST: Final = 2
@@ -608,14 +581,9 @@ class ThinkingActivities:
         call = planned.decision
         if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
             return None
-        if isinstance(message, PrepareInput):
-            fields = ("tool", "arguments", "reason", "call_terms")
-            decided = {name: getattr(call, name) for name in fields}
-            return await self._preparing.prepare_forward(message.model_copy(update=decided))
-        decided = call.model_dump(
-            mode="json", include={"tool", "arguments", "reason", "call_terms"}
-        )
-        changes = {**message.changes, **decided}
-        return await self._preparing.prepare_forward(
-            message.model_copy(update={"changes": changes})
-        )
+        fields = ("tool", "arguments", "reason", "call_terms")
+        changes = {name: getattr(call, name) for name in fields}
+        if isinstance(message, KeptMessage):
+            decided = call.model_dump(mode="json", include=set(fields))
+            changes = {"changes": {**message.changes, **decided}}
+        return await self._preparing.prepare_forward(message.model_copy(update=changes))

@@ -111,17 +111,16 @@ class RollbackActivities:
                 read = await self._read_ledger(wanted)
                 taken_over = await self._taken_over(wanted)
                 ledger = read.ledger.written(*taken_over.obligations)
-                if not (ledger.obligations or read.notes):
-                    await self._check_known(wanted.mission_id)
+                is_empty = not (ledger.obligations or read.notes)
+                if is_empty and await described_mission(self._client, wanted.mission_id) is None:
+                    # A later mission may get its id.
+                    raise OrchestratorError(
+                        f"there is no mission {wanted.mission_id!r}: nothing can be rolled back",
+                        code="MissionUnknown",
+                    )
                 if names.may_be_saga(wanted.mission_id):
                     await asyncio.to_thread(self._pin_catalogs, wanted.mission_id, ledger)
             return CollectLedgerOutput(ledger=ledger, notes=read.notes)
-
-    async def _concluded_before(self, mission_id: str) -> Ledger:
-        """Return the effects of a mission or a saga in a branch that ended well before a reset."""
-        mission = await described_mission(self._client, mission_id)
-        origin = first_run_of(mission) if mission is not None else ""
-        return await asyncio.to_thread(noted_of, self._grants, mission_id, origin)
 
     def _pin_catalogs(self, saga_id: str, ledger: Ledger) -> None:
         """Store a rollback's catalogs: the saga's workflow may be deleted before the rollback ends.
@@ -157,8 +156,12 @@ class RollbackActivities:
             return read
         noted = await asyncio.to_thread(self._grants.ledger, mission_id)
         is_of_saga = names.may_be_saga(mission_id)
-        stands = wanted.abandoned and is_of_saga  # what a saga has concluded
-        before = Ledger() if stands else await self._concluded_before(mission_id)
+        before = Ledger()
+        if not (wanted.abandoned and is_of_saga):  # what a saga has concluded stands
+            # Effects in a branch that ended well before a reset.
+            described = await described_mission(self._client, mission_id)
+            origin = first_run_of(described) if described is not None else ""
+            before = await asyncio.to_thread(noted_of, self._grants, mission_id, origin)
         return LedgerRead(Ledger.united([read.ledger, noted, before]), read.notes)
 
     async def _in_good_order(self, mission_id: str) -> WorkflowExecutionDescription | None:
@@ -224,24 +227,9 @@ class RollbackActivities:
     def _conclude(self, wanted: ConcludeInput) -> Ledger:
         noted = noted_of(self._grants, wanted.mission_id, wanted.origin).live()
         abandoned = tuple(o for o in noted if o.obligation_id not in wanted.known)
-        self._grants.conclude(
-            wanted.mission_id,
-            but=tuple(obligation.key for obligation in abandoned),
-            durable=wanted.is_saga,
-        )
+        but = tuple(obligation.key for obligation in abandoned)
+        self._grants.conclude(wanted.mission_id, but=but, durable=wanted.is_saga)
         return Ledger(obligations=abandoned)
-
-    async def _check_known(self, mission_id: str) -> None:
-        """Refuse to roll back a mission that never existed: a later one may get its id.
-
-        Raises:
-            OrchestratorError: the server has no mission of that id.
-        """
-        if await described_mission(self._client, mission_id) is None:
-            raise OrchestratorError(
-                f"there is no mission {mission_id!r}: nothing can be rolled back",
-                code="MissionUnknown",
-            )
 
     async def _taken_over(self, wanted: CollectLedgerInput) -> Ledger:
         """Return the ledger of the run that was broken off, or of a run that it took over from."""
@@ -286,7 +274,12 @@ class RollbackActivities:
         self, catalog: Catalog, tool: Tool, obligation: Obligation, owner: str
     ) -> Settled:
         """Make the calls that cancel an obligation, each after the answer to the previous one."""
-        await self._note_cancelled(obligation)
+        try:  # from now on nobody sends the call again
+            await from_store(store_deadline(), self._grants.note_cancel, obligation.key)
+        except (OSError, StateMissing) as error:  # the cancel matters more
+            activity.logger.warning(
+                "%s is taken back without a note of it: %s", obligation.obligation_id, error
+            )
         now = datetime.now(UTC)
         calls = compensation(catalog, tool, obligation, owner=owner, now=now)
         asked = False
@@ -311,28 +304,12 @@ class RollbackActivities:
         if outcome.state == "parked":
             return
         cancelled = obligation.compensated(outcome, at=datetime.now(UTC))
+        ledger = Ledger(obligations=(cancelled,))
         try:
-            await from_store(
-                store_deadline(),
-                self._grants.settle,
-                obligation.key,
-                Ledger(obligations=(cancelled,)),
-            )
+            await from_store(store_deadline(), self._grants.settle, obligation.key, ledger)
         except (OSError, StateMissing) as error:
             activity.logger.warning(
                 "%s is settled without a note of it: %s", cancelled.obligation_id, error
-            )
-
-    async def _note_cancelled(self, obligation: Obligation) -> None:
-        """Note that a call is being cancelled, so that nobody sends it again.
-
-        If the store fails, the cancel continues, because it matters more.
-        """
-        try:
-            await from_store(store_deadline(), self._grants.note_cancel, obligation.key)
-        except (OSError, StateMissing) as error:
-            activity.logger.warning(
-                "%s is taken back without a note of it: %s", obligation.obligation_id, error
             )
 
     async def _answer(
@@ -435,7 +412,16 @@ class SweepActivities:
         server may have lost them.
         """
         if wanted.page_token.startswith(_IN_STORE):
-            return await self._noted(wanted.page_token.removeprefix(_IN_STORE))
+            after = wanted.page_token.removeprefix(_IN_STORE)
+            noted = await asyncio.to_thread(self._grants.unfinished, after=after, most=_PAGE)
+            token = f"{_IN_STORE}{noted[-1]}" if len(noted) == _PAGE else ""
+            missions = await asyncio.gather(*(self._described(m) for m in noted))
+            over = [
+                mission_id
+                for mission_id, mission in zip(noted, missions, strict=True)
+                if mission is None or mission.status is not WorkflowExecutionStatus.RUNNING
+            ]
+            return FindStrandedOutput(mission_ids=tuple(over), page_token=token)
         found = self._client.list_workflows(
             stranded_query(wanted),
             page_size=_PAGE,
@@ -446,17 +432,6 @@ class SweepActivities:
         token = base64.b64encode(found.next_page_token or b"").decode()
         ids = dict.fromkeys(names.mission_of(execution.id) for execution in page)
         return FindStrandedOutput(mission_ids=tuple(ids), page_token=token or _IN_STORE)
-
-    async def _noted(self, after: str) -> FindStrandedOutput:
-        found = await asyncio.to_thread(self._grants.unfinished, after=after, most=_PAGE)
-        token = f"{_IN_STORE}{found[-1]}" if len(found) == _PAGE else ""
-        missions = await asyncio.gather(*(self._described(m) for m in found))
-        over = [
-            mission_id
-            for mission_id, mission in zip(found, missions, strict=True)
-            if mission is None or mission.status is not WorkflowExecutionStatus.RUNNING
-        ]
-        return FindStrandedOutput(mission_ids=tuple(over), page_token=token)
 
     @activity.defn(name=names.RECOVER_MISSION)
     async def recover_mission(self, wanted: MissionRef) -> Recovery:

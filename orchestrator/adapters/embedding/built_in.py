@@ -235,24 +235,7 @@ def _model() -> tuple["Tokenizer", Vectors]:
     if not _loaded:
         with _loading:
             if not _loaded:
-                spec = find_spec(_PACKAGE)  # the files are read without importing the package
-                if spec is None or not spec.submodule_search_locations:
-                    raise EmbedderUnavailable(f"the package {_PACKAGE} is not installed")
-                folder = Path(spec.submodule_search_locations[0])
-                try:
-                    from safetensors import safe_open
-                    from tokenizers import Tokenizer
-
-                    pieces = Tokenizer.from_file(str(folder / _PIECES))
-                    with safe_open(folder / _WEIGHTS, framework="numpy") as file:
-                        table = np.ascontiguousarray(file.get_tensor(_TENSOR)[:, :DIMENSIONS])
-                except Exception as error:  # both libraries raise plain exceptions
-                    raise EmbedderUnavailable(
-                        f"{type(error).__name__} in the files of {_PACKAGE}"
-                    ) from error
-                pieces.no_padding()
-                pieces.no_truncation()
-                _loaded.append((pieces, table))
+                _loaded.append(_read())
     return _loaded[0]
 
 
@@ -262,3 +245,27 @@ def _units() -> Vectors:
     rows = _model()[1][:, :_OF_A_WORD].astype(np.float32)
     scaled: Vectors = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return scaled
+
+
+def _read() -> tuple["Tokenizer", Vectors]:
+    """Read the package's files without importing it.
+
+    Raises:
+        EmbedderUnavailable: they are missing or invalid.
+    """
+    spec = find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbedderUnavailable(f"the package {_PACKAGE} is not installed")
+    folder = Path(spec.submodule_search_locations[0])
+    try:
+        from safetensors import safe_open
+        from tokenizers import Tokenizer
+
+        pieces = Tokenizer.from_file(str(folder / _PIECES))
+        with safe_open(folder / _WEIGHTS, framework="numpy") as file:
+            table = np.ascontiguousarray(file.get_tensor(_TENSOR)[:, :DIMENSIONS])
+    except Exception as error:  # both libraries raise plain exceptions
+        raise EmbedderUnavailable(f"{type(error).__name__} in the files of {_PACKAGE}") from error
+    pieces.no_padding()
+    pieces.no_truncation()
+    return pieces, table
