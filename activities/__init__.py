@@ -14,7 +14,6 @@ from orchestrator.activities.observe_activities import ObserveActivities
 from orchestrator.activities.offer_activities import OfferActivities
 from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import (
-    BegunThoughts,
     HandOverActivities,
     PlanningActivities,
     ThinkingActivities,
@@ -24,6 +23,7 @@ from orchestrator.activities.rollback_activities import RollbackActivities, Swee
 from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.files import BegunThoughts
 from orchestrator.adapters.storage.protocols import (
     CatalogStore,
     GrantBook,

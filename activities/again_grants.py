@@ -117,7 +117,6 @@ def _not_covered(
     card_type: str,
     workers: MissionPolicy,
 ) -> str | None:
-    """Return why the rule does not cover the call."""
     ours = workers.confirmation.approvals_needed(
         card_type=card_type, tool=call.tool, amounts=call.amounts
     )

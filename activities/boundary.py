@@ -244,7 +244,6 @@ async def metered(telemetry: Telemetry | None = None) -> AsyncIterator[Meter]:
 
 
 def _with_usage(error: Exception, usage: Usage) -> ApplicationError:
-    """Return the same failure with the usage as its last detail."""
     so_far = UsageSoFar(usage_so_far=usage)
     if not isinstance(error, ApplicationError):
         return ApplicationError(str(error), so_far, type=type(error).__name__)

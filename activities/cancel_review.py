@@ -74,7 +74,6 @@ class CancelReview:
     async def _probed(
         self, wanted: PrepareInput, catalog: Catalog, tool: Tool
     ) -> JsonObject | None:
-        """Return the probe's answer; None if there is no probe or the probe fails."""
         probe = probe_for(catalog, tool, wanted.arguments)
         if probe is None:
             return None

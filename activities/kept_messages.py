@@ -115,7 +115,6 @@ class KeptMessages:
         return await asyncio.to_thread(self._prepared, message, kind)
 
     async def _bodies(self, message: StepContext | PrepareInput) -> dict[str, object]:
-        """Return facts and observations with their stored bodies."""
         facts, seen, mission_id = message.facts, message.observations, message.mission_id
         if not any([*(one.body_ref for one in facts), *(one.body_ref for one in seen)]):
             return {}
@@ -213,7 +212,6 @@ class KeptMessages:
         return {**terms, **message.changes}
 
     def _all(self, message: KeptMessage, own: tuple[Observation, ...]) -> tuple[Observation, ...]:
-        """Return every observation of the leg, the oldest first."""
         fresh = tuple(self._whole(one, message.of_mission) for one in own)
         parts = [fresh]
         key = message.past
@@ -273,7 +271,6 @@ class KeptMessages:
         return node
 
     def _hold(self, at: tuple[str, str], piece: Any, size: int) -> None:
-        """Cache a stored piece in memory; the oldest pieces make room."""
         if at not in self._pieces:
             self._pieces[at] = (piece, size)
             self._held += size

@@ -125,7 +125,6 @@ class PlanActivities:
                 return PlanReview(shown=shown, card=card, approval_keys=prepared.approval_keys)
 
     async def _refusal(self, wanted: PlanReviewInput) -> str | None:
-        """Return the reason to refuse an approval of this plan; None if the approval is valid."""
         grant, shown = wanted.grant, wanted.shown
         assert grant is not None
         if shown is None or grant.digest != shown.digest or not is_shown(wanted.plan, shown):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from inspect import isawaitable
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from temporalio import activity
 
@@ -20,6 +20,7 @@ from orchestrator.activities.boundary import (
 from orchestrator.activities.fair_slots import FairSlots, provider_of_model
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
 from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.adapters.storage.files import BegunThoughts
 from orchestrator.adapters.storage.protocols import CatalogStore, RouteTraces
 from orchestrator.adapters.telemetry.instruments import (
     Telemetry,
@@ -56,7 +57,6 @@ from orchestrator.messages.step import (
     ThinkInput,
     Thought,
 )
-from orchestrator.messages.tool_call import PreparedCall, PrepareInput
 from orchestrator.planning.effects import doubt_about_finish, foreign_ids, nothing_read
 from orchestrator.planning.metering import Meter, usage_in
 from orchestrator.planning.models import (
@@ -379,7 +379,6 @@ async def _awaited(answer: Awaitable[_T]) -> _T:
 
 
 def _outside(call: CallTool, step: PlanStepInput, catalog: Catalog, walls: Walls) -> str | None:
-    """Return the reason why the agent may not make one of several calls; None if it may."""
     tool = catalog.tools.get(call.tool)
     try:
         if tool is not None:
@@ -402,7 +401,6 @@ def _refused(planned: PlannedStep, reason: str) -> PlanStepOutput:
 
 
 def _inside(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
-    """Return a selection without the tools outside the walls."""
     kept = _names_inside(selection.tools, catalog, walls)
     if kept == selection.tools:
         return selection
@@ -499,18 +497,6 @@ cause.
 """
 
 
-class BegunThoughts(Protocol):
-    """A record of begun thoughts that outlives the worker."""
-
-    def begin(self, mission_id: str, leg_id: str, step: int) -> int:
-        """Note that a thought begins; return how many began without an end, including this one."""
-        ...
-
-    def end(self, mission_id: str, leg_id: str, step: int) -> None:
-        """Note that the thought ended, with any outcome."""
-        ...
-
-
 class ThinkingActivities:
     """Selects, plans and prepares, one after the other."""
 
@@ -543,7 +529,18 @@ class ThinkingActivities:
                             kept = await self._kept.learn(kept)
                     step = PlanStepInput(context=context, selection=selection)
                     planned = await self._planning.plan_step(step)
-                prepared = await self._prepared(kept, planned)
+                call = planned.decision
+                if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
+                    prepared = None
+                else:
+                    fields = ("tool", "arguments", "reason", "call_terms")
+                    changes = {name: getattr(call, name) for name in fields}
+                    if isinstance(kept, KeptMessage):
+                        decided = call.model_dump(mode="json", include=set(fields))
+                        changes = {"changes": {**kept.changes, **decided}}
+                    prepared = await self._preparing.prepare_forward(
+                        kept.model_copy(update=changes)
+                    )
         forwarded = SelectedTools(step=context.step, **shared_fields(selection, SelectedTools))
         return Thought(selection=forwarded, planned=planned, prepared=prepared)
 
@@ -574,16 +571,3 @@ class ThinkingActivities:
             yield
         finally:
             await asyncio.to_thread(self._begun.end, *thought)
-
-    async def _prepared(
-        self, message: PrepareInput | KeptMessage, planned: PlanStepOutput
-    ) -> PreparedCall | None:
-        call = planned.decision
-        if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
-            return None
-        fields = ("tool", "arguments", "reason", "call_terms")
-        changes = {name: getattr(call, name) for name in fields}
-        if isinstance(message, KeptMessage):
-            decided = call.model_dump(mode="json", include=set(fields))
-            changes = {"changes": {**message.changes, **decided}}
-        return await self._preparing.prepare_forward(message.model_copy(update=changes))

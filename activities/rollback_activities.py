@@ -315,7 +315,6 @@ class RollbackActivities:
     async def _answer(
         self, catalog: Catalog, call: CompensationCall, obligation: Obligation
     ) -> ToolOutcome:
-        """Return a provider's clear answer to a compensation call."""
         try:
             outcome = await self._tools.call(
                 catalog,
@@ -480,7 +479,6 @@ class SweepActivities:
         return await self._start(mission_id, reason, mission)
 
     async def _described(self, mission_id: str) -> WorkflowExecutionDescription | None:
-        """Return the mission of an id, or a saga's workflow; None if the server has neither."""
         mission = await described_mission(self._client, mission_id)
         if mission is not None:
             return mission
@@ -488,7 +486,6 @@ class SweepActivities:
         return await described_owner(self._client, mission_id, noted.workflow_id)
 
     async def _was_stopped(self, mission: WorkflowExecutionDescription) -> str | None:
-        """Return the reason why an ended mission could not conclude; None if it has concluded."""
         status = mission.status
         if status in _STOPPED:
             return f"the mission was {_NAMES[status].lower()}"

@@ -506,7 +506,6 @@ def is_sent_once(tool: Tool) -> bool:
 
 
 def _is_the_last_attempt(call: ToolCall) -> bool:
-    """Return True if no attempt will follow, and no earlier attempt may have arrived."""
     info = activity.info()
     policy = info.retry_policy
     is_last = policy is not None and info.attempt == policy.maximum_attempts

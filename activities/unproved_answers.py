@@ -124,7 +124,6 @@ class AnsweredCall:
         )
 
     def _question(self) -> _Question | None:
-        """Return the probe to ask; None if there is none."""
         tool, arguments = self.tool, self.call.arguments
         if tool.effect is Effect.CANCEL:
             found = probe_for(self.catalog, tool, arguments)
@@ -149,7 +148,6 @@ class AnsweredCall:
         return _Question(tool, probe, asked, known, "held")
 
     async def _asked(self, question: _Question) -> ProbeAnswer | None:
-        """Return the probe's answer; None if the probe could not be asked now."""
         made_by = question.made_by
         assert made_by.compensation is not None
         own = own_names(self.catalog, made_by, asked=question.arguments, known=question.known)
@@ -167,7 +165,6 @@ class AnsweredCall:
         return None
 
     def _proved(self, outcome: ToolOutcome, said: ProbeAnswer) -> ToolOutcome:
-        """Return the outcome of a call that its probe has found to be done."""
         tool, arguments = self.tool, self.call.arguments
         update: dict[str, object] = {"kind": "succeeded", "accepted": False}
         update |= {"reason": None, "contract_breach": None}

@@ -185,7 +185,6 @@ def described_file(
 def _with_body(
     bare: Answer, data: bytes, max_file_bytes: int, *, sniff: bool, masked: Callable[[str], str]
 ) -> Answer:
-    """Return the answer with its body, read by the content type or else by its first byte."""
     charset = _charset(bare.header("content-type"))
     says_json = is_json(bare.content_type)
     looks_like_json = says_json or (sniff and data.lstrip()[:1] in (b"{", b"["))
@@ -250,7 +249,6 @@ def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> b
 
 
 def _charset(content_type: str) -> str:
-    """Return the charset parameter of a content type; utf-8 if none is known."""
     found = _CHARSET.search(content_type)
     try:
         name = codecs.lookup(found[1] if found else "utf-8").name

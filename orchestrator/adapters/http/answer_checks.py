@@ -289,7 +289,6 @@ class _Helper:
             process.wait()
 
     def _asked(self, message: Any, within_s: float) -> bytes:
-        """Return the reply; empty if the process ended without one."""
         if self._pipe is None:
             self._pipe, theirs = multiprocessing.Pipe()
             with theirs:

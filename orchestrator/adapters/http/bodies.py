@@ -112,7 +112,6 @@ def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterator[str]:
 
 
 def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part]:
-    """Yield a part for each field, and for each element of a list."""
     for name, value in body.items():
         declared = str(endpoint.encoding.get(name, {}).get("contentType") or "")
         # A list or range of types does not state the type of each part.
@@ -131,7 +130,6 @@ def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part
 
 
 def _schema_of(endpoint: Endpoint, field: str) -> JsonObject:
-    """Return the schema of a field of the body, or of the whole body ('')."""
     tool = endpoint.tool
     inputs = {b.field: b.name for b in tool.bindings if b.location == "body"}
     schema = tool.properties.get(inputs.get(field, inputs.get("", "")), {})
@@ -228,7 +226,6 @@ def find_files(
 
 
 def _type_problems(endpoint: Endpoint, place: FilePlace, received: ReceivedFile) -> Iterator[str]:
-    """Yield a sentence if the type of a file is not declared for its place."""
     if place.form != "bytes" or received.content_type in _ANY:
         return
     declared = endpoint.tool.body_content_type or ""

@@ -134,7 +134,6 @@ def _all_of(hidden: Hidden) -> Keyword:
 
 
 def _hidden_names(schema: Any, hidden: Hidden, lookup: Callable[[str], Any]) -> set[str]:
-    """Return the properties that a schema, or a member of its allOf, hides."""
     found: set[str] = set()
     waiting, parts = [schema], 0
     while waiting and parts < _PARTS:

@@ -70,8 +70,6 @@ class Token(NamedTuple):
 
 @dataclass
 class _CachedToken:
-    """The token of one client for one grant."""
-
     value: str | None = None
     expires_at: float = 0.0
     refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -181,7 +179,6 @@ def _no_token(tool: str, reason: str) -> TransportFailed:
 
 
 def _error_code(answer: Answer) -> str:
-    """Return RFC 6749's error code; '' when the answer has none."""
     code = answer.value.get("error") if isinstance(answer.value, dict) else None
     return code if isinstance(code, str) and answer.status >= 400 else ""
 

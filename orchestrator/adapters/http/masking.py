@@ -160,7 +160,6 @@ class _Match(NamedTuple):
 
 
 def _merged(matches: Iterable[_Match]) -> Iterator[_Match]:
-    """Yield the matches in their order, with overlapping matches joined."""
     current: _Match | None = None
     for match in sorted(matches):
         if current is None or match.start >= current.end:
@@ -357,7 +356,6 @@ def _tight(text: str) -> str:
 
 
 def _is_word(text: str, start: int, end: int) -> bool:
-    """Return True if no letter or digit adjoins the part."""
     return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
 
 

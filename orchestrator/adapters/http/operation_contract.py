@@ -85,8 +85,6 @@ class _AnyRequest:
 
 @dataclass
 class _GivenResponse:
-    """An answer in openapi-core's terms."""
-
     status_code: int
     headers: Mapping[str, str]
     content_type: str
@@ -285,7 +283,6 @@ class OperationContract:
         return next(json_types, next(ranges, own))
 
     def _words(self, error: Exception, *, harmless: bool) -> Iterator[str]:
-        """Describe either the harmless parts of one error or its other parts."""
         cause = error.__cause__
         if isinstance(error, HeaderValidationError | MissingHeaderError):
             if self._used.is_header_used(error.name) is not harmless:

@@ -122,8 +122,6 @@ class _Wire:
 
 @dataclass
 class _Attempt:
-    """A call while it is being made."""
-
     endpoint: Endpoint
     call_id: str
     idempotency_key: str | None
@@ -364,7 +362,6 @@ class ToolClient:
     async def _place(
         self, catalog: Catalog, call: _Attempt, needed: Sequence[Handle]
     ) -> tuple[Placement, list[Hidden]]:
-        """Place the arguments with their real values, validated; return also the values to hide."""
         tool, arguments = call.endpoint.tool, call.arguments
         values: dict[Handle, str] = {}
         if needed:

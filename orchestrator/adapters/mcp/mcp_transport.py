@@ -177,7 +177,6 @@ def _field(given: Mapping[str, Any], mask: Mask) -> JsonObject:
 
 
 def _choices(schema: Mapping[str, Any]) -> list[Any]:
-    """Return the listed values with their titles."""
     values, titles = schema.get("enum"), schema.get("enumNames")
     if isinstance(values, list):
         named = titles if isinstance(titles, list) else []
@@ -433,7 +432,6 @@ def _file_of(block: JsonObject) -> tuple[str, bytes] | None:
 
 
 def _described(block: JsonObject) -> JsonObject:
-    """Return a block without the bytes that it holds."""
     resource = block.get("resource")
     kept = {key: held for key, held in block.items() if key not in ("data", "resource")}
     if isinstance(resource, dict):

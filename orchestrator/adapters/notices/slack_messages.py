@@ -70,7 +70,8 @@ def open_card(card: ConfirmationCard, *, link: str) -> JsonObject:
     lines = [f"{plain(card.heading or card.card_type)} · {card.tool}"]
     if card.price is not None:
         lines.append(f"Price: {card.price}")
-    lines += _warnings(card)
+    if warnings := [one for one in (card.unordered, *card.warnings) if one]:
+        lines.append(f"⚠ {number_of(len(warnings), 'warning')}. {plain(warnings[0])}")
     cancellation = "CANNOT BE CANCELLED. " if card.cannot_be_cancelled else ""
     lines.append(f"Cancellation: {cancellation}{plain(card.cancellation)}")
     if card.requester:
@@ -180,13 +181,6 @@ def rejection_view(key: CardKey, *, title: str) -> JsonObject:
             },
         ],
     }
-
-
-def _warnings(card: ConfirmationCard) -> list[str]:
-    warnings = [one for one in (card.unordered, *card.warnings) if one]
-    if not warnings:
-        return []
-    return [f"⚠ {number_of(len(warnings), 'warning')}. {plain(warnings[0])}"]
 
 
 def _text(text: str) -> JsonObject:

@@ -99,7 +99,6 @@ def meter_provider(
 
 
 def _loaded(name: str, signal: Signal) -> Any:
-    """Return an exporter, or a reader of metrics, that a package offers under this name."""
     for found in entry_points(group=f"opentelemetry_{signal}_exporter", name=name):
         return found.load()()
     package = name.replace("otlp_", "otlp-").replace("_", "-")

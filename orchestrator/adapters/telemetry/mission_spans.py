@@ -189,7 +189,6 @@ def _kind_of(error: BaseException) -> str:
 
 
 def _where(workflow_type: str | None, workflow_id: str | None) -> dict[str, AttributeValue]:
-    """Return the attributes of the mission that a workflow belongs to."""
     if workflow_type not in names.OF_MISSIONS or workflow_id is None:
         return {}
     mission_id = names.mission_of(workflow_id)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import Failure
-from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -187,7 +187,19 @@ class RunLedger:
         """Process the next event."""
         match event.event_type:
             case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-                await self._start(event.workflow_execution_started_event_attributes)
+                started = event.workflow_execution_started_event_attributes
+                self.first_run = started.first_execution_run_id or self._run_id
+                self._relate(started.continued_execution_run_id)
+                given = None
+                if started.continued_execution_run_id:
+                    # Any client could start one with a ledger; only a server continues one.
+                    payloads = started.input.payloads
+                    given = await raw_history.decoded(self._client, payloads, _Given)
+                carried = given.carried if given is not None else None
+                for ledger in carried.ledgers() if carried is not None else ():
+                    read = own_part(ledger, self._mission_id)
+                    self.ledger = Ledger.merged([self.ledger, read.ledger])
+                    self.notes += read.notes
             case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
                 scheduled = event.activity_task_scheduled_event_attributes
                 payloads = scheduled.input.payloads
@@ -199,11 +211,10 @@ class RunLedger:
                     self._observed.add(event.event_id)
                 elif scheduled.activity_type.name == names.COMPENSATE:
                     wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
-                    if wanted is not None and self._is_own(
-                        Ledger(obligations=(wanted.obligation,))
-                    ):
-                        self._compensations[event.event_id] = wanted.obligation
-                        sent = wanted.obligation.model_copy(update={"cancel_sent": True})
+                    made = wanted.obligation if wanted is not None else None
+                    if made is not None and self._is_own(Ledger(obligations=(made,))):
+                        self._compensations[event.event_id] = made
+                        sent = made.model_copy(update={"cancel_sent": True})
                         self.ledger = self.ledger.written(sent)
             case EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 await self._complete(event)
@@ -222,18 +233,6 @@ class RunLedger:
     def _relate(self, run_id: str) -> None:
         if run_id and run_id != self._run_id:
             self.related.append(run_id)
-
-    async def _start(self, started: WorkflowExecutionStartedEventAttributes) -> None:
-        self.first_run = started.first_execution_run_id or self._run_id
-        self._relate(started.continued_execution_run_id)
-        if not started.continued_execution_run_id:
-            return  # any client could start one with a ledger; only a server continues one
-        given = await raw_history.decoded(self._client, started.input.payloads, _Given)
-        carried = given.carried if given is not None else None
-        for ledger in carried.ledgers() if carried is not None else ():
-            read = own_part(ledger, self._mission_id)
-            self.ledger = Ledger.merged([self.ledger, read.ledger])
-            self.notes += read.notes
 
     def _is_own(self, written: Ledger) -> bool:
         read = own_part(written, self._mission_id)

@@ -135,27 +135,18 @@ class PayloadKeys:
         Raises:
             PayloadLocked: this process has no key of that id.
         """
-        if key_id not in self._ciphers:
-            self._look_again()
-        try:
-            return self._ciphers[key_id]
-        except KeyError:
-            raise PayloadLocked(key_id, self._known()) from None
-
-    def _known(self) -> str:
-        if not self._ciphers:
-            return "no payload keys are set here"
-        return f"only {', '.join(map(repr, self._ciphers))} is known here"
-
-    def _look_again(self) -> None:
         now = time.monotonic()
-        if not self._may_change or now - self._looked_at < _LOOK_AGAIN_S:
-            return
-        self._looked_at = now
-        try:
-            self._ciphers = self._made(self._read())
-        except UsageError as fault:
-            _log.warning("the payload keys of before go on being used: %s", fault)
+        looks_again = self._may_change and now - self._looked_at >= _LOOK_AGAIN_S
+        if key_id not in self._ciphers and looks_again:
+            self._looked_at = now
+            try:
+                self._ciphers = self._made(self._read())
+            except UsageError as fault:
+                _log.warning("the payload keys of before go on being used: %s", fault)
+        if (cipher := self._ciphers.get(key_id)) is not None:
+            return cipher
+        only = f"only {', '.join(map(repr, self._ciphers))} is known here"
+        raise PayloadLocked(key_id, only if self._ciphers else "no payload keys are set here")
 
     @staticmethod
     def _made(keys: Mapping[str, bytes]) -> "dict[str, AESGCM]":

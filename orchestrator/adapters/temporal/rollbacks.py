@@ -99,7 +99,6 @@ async def start_rollback(
 async def _resumed(
     client: Client, before: WorkflowExecutionDescription, wanted: RollbackInput
 ) -> RollbackInput:
-    """Return the input of a rollback that continues one which was broken off."""
     handle = client.get_workflow_handle(before.id, run_id=before.run_id)
     begun = await started_with(client, handle, RollbackInput)
     if begun.approver is not None:
