@@ -11,7 +11,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import JsonValue, TypeAdapter
 from temporalio import activity
@@ -50,6 +50,7 @@ _OBSERVATIONS: Final = TypeAdapter(tuple[Observation, ...])
 _FACTS: Final = TypeAdapter(tuple[Fact, ...])
 
 T = TypeVar("T", bound=PrepareInput)
+Restored = TypeVar("Restored", bound=PrepareInput | StepContext)
 Seen = TypeVar("Seen", Fact, Observation)
 _Node = tuple[str, tuple[Observation, ...]]
 """The key of the earlier observations, and the observations of this node."""
@@ -89,7 +90,7 @@ class KeptMessages:
         """Return the whole context that a message refers to."""
         if isinstance(message, StepContext):
             return message.model_copy(update=await self._bodies(message))
-        return await asyncio.to_thread(self._context, message)
+        return await asyncio.to_thread(self._restored, message, StepContext)
 
     async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> Selection:
         """Store the observations of a message, and the selection made from them.
@@ -112,7 +113,7 @@ class KeptMessages:
             whole = message.model_copy(update=await self._bodies(message))
             facts = facts_naming(whole.arguments, whole.facts)
             return whole.model_copy(update={"facts": facts})
-        return await asyncio.to_thread(self._prepared, message, kind)
+        return await asyncio.to_thread(self._restored, message, kind)
 
     async def _bodies(self, message: StepContext | PrepareInput) -> dict[str, object]:
         facts, seen, mission_id = message.facts, message.observations, message.mission_id
@@ -178,23 +179,14 @@ class KeptMessages:
 
     # -- a message --------------------------------------------------------------------------------
 
-    def _context(self, message: KeptMessage) -> StepContext:
-        context = StepContext.model_validate(self._fields(message))
-        return context.model_copy(
-            update={
-                "facts": tuple(self._whole(f, message.of_mission) for f in context.facts),
-                "observations": self._all(message, context.observations),
-            }
-        )
-
-    def _prepared(self, message: KeptMessage, kind: type[T]) -> T:
-        wanted = kind.model_validate(self._fields(message))
-        facts = tuple(self._whole(fact, message.of_mission) for fact in wanted.facts)
-        changes = {
-            "facts": facts_naming(wanted.arguments, facts),
-            "observations": self._all(message, wanted.observations),
-        }
-        return wanted.model_copy(update=changes)
+    def _restored(self, message: KeptMessage, kind: type[Restored]) -> Restored:
+        made = kind.model_validate(self._fields(message))
+        facts = tuple(self._whole(fact, message.of_mission) for fact in made.facts)
+        if (arguments := getattr(made, "arguments", None)) is not None:  # of a call
+            facts = facts_naming(arguments, facts)
+        seen = self._all(message, made.observations)
+        whole = made.model_copy(update={"facts": facts, "observations": seen})
+        return cast("Restored", whole)
 
     def _fields(self, message: KeptMessage) -> dict[str, Any]:
         terms: dict[str, Any] | None = message.new_terms
@@ -289,8 +281,13 @@ _LONGEST_ID = 200
 
 
 def facts_naming(arguments: JsonObject, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Return the facts that may name a call's arguments."""
-    wanted = {value for value in _scalars(arguments) if _may_name(value)}
+    """Return the facts that may name a call's arguments: no long text, no boolean is an id."""
+    wanted = {
+        value
+        for value in _scalars(arguments)
+        if (isinstance(value, int) and not isinstance(value, bool))
+        or (isinstance(value, str) and 0 < len(value) <= _LONGEST_ID and not is_handle(value))
+    }
     return tuple(fact for fact in facts if not wanted.isdisjoint(_scalars(fact.body)))
 
 
@@ -303,10 +300,3 @@ def _scalars(value: JsonValue) -> Iterator[str | int | float | None]:
             yield from _scalars(held)
     else:
         yield value
-
-
-def _may_name(value: JsonValue) -> bool:
-    """Return True if a value could be an id: no long text, no boolean."""
-    if isinstance(value, str):
-        return 0 < len(value) <= _LONGEST_ID and not is_handle(value)
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -106,7 +106,13 @@ class ObserveActivities(ToolActivities):
                 next_retry_delay=None if wait_s is None else timedelta(seconds=wait_s),
             )
         outcome = with_cancel_arguments(catalog, tool, call, outcome)
-        return kept_outcome(_classified(outcome, tool, call))
+        if earlier_may_have_arrived(call):
+            # A refusal settles nothing after an attempt that may have arrived.
+            if tool.is_side_effect and outcome.kind == "rejected":
+                outcome = outcome.model_copy(update={"kind": "unknown"})
+        elif outcome.kind == "unknown" and is_deferred(outcome):
+            outcome = outcome.model_copy(update={"kind": "rejected", "reason": outcome.why})
+        return kept_outcome(outcome)
 
 
 def _entries(
@@ -128,13 +134,3 @@ def _entries(
         "workflow_id": info.workflow_id if is_from_saga(call) else "",
     }
     return drafted.model_copy(update=noted), None
-
-
-def _classified(outcome: ToolOutcome, tool: Tool, call: ToolCall) -> ToolOutcome:
-    """Return the outcome; a refusal settles nothing after an attempt that may have arrived."""
-    if earlier_may_have_arrived(call):
-        doubted = tool.is_side_effect and outcome.kind == "rejected"
-        return outcome.model_copy(update={"kind": "unknown"}) if doubted else outcome
-    if outcome.kind == "unknown" and is_deferred(outcome):
-        return outcome.model_copy(update={"kind": "rejected", "reason": outcome.why})
-    return outcome

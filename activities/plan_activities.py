@@ -43,11 +43,9 @@ class Plans(Protocol):
 
     async def split_goal(self, mission: BeginInput) -> BegunPlan:
         """Return the checked plan of a goal."""
-        ...
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
         """Return the tools of a leg's first step, without recording them."""
-        ...
 
 
 class PlanActivities:

@@ -46,7 +46,7 @@ from orchestrator.confirmation.named_things import (
     main_first,
 )
 from orchestrator.confirmation.overcharge import overcharge_card
-from orchestrator.confirmation.policy import StandingApproval, is_narrower
+from orchestrator.confirmation.policy import is_narrower
 from orchestrator.core.budget import Money, limit_of, rest_text
 from orchestrator.core.errors import DocumentInvalid, EgressRefused
 from orchestrator.core.pii import as_written, handle_of
@@ -335,6 +335,11 @@ def draft_call(
     amounts: tuple[Money, ...] | None = None if tool.spends else ()
     if certain is not None:
         amounts = (certain, *amounts_in([plain_arguments(tool, arguments), *quoted[:1]]))
+    fee = None
+    if tool.compensation is not None and asked is None:
+        # As the document of its cancel states, else the policy's share of the price.
+        share = share_of(price if takes_money(tool) else None, rules.fee_share)
+        fee = share if (declared := tool.compensation.fee) is None else declared.of(price)
     draft = _Draft(
         wanted=wanted,
         catalog=catalog,
@@ -346,7 +351,7 @@ def draft_call(
         doubt=doubt,
         price=price,
         amounts=amounts,
-        fee=_fee(tool, price, rules) if asked is None else None,
+        fee=fee,
         files=files,
     )
     prepared = draft.prepared().model_copy(update={"meaning": meaning_of(tool, arguments)})
@@ -396,8 +401,14 @@ class _Draft:
         card = self._card() if tool.needs_confirmation else None
         if self.asked is not None and card is not None:
             card = self.asked.on(card)
-        is_cancel = tool.effect is Effect.CANCEL
-        standing = self._standing()
+        standing = cancel = None
+        if not self.doubt and tool.card_type is not None:
+            # Found here and not in the workflow: history holds it.
+            standing = wanted.policy.confirmation.standing_for(
+                card_type=tool.card_type, tool=tool.name, amounts=self.amounts
+            )
+        if tool.effect is Effect.CANCEL:
+            cancel = draft_cancel(wanted, self.catalog, wanted.arguments, now=wanted.now)
         call = ToolCall(
             **wanted.ref,
             agent=wanted.agent,
@@ -421,18 +432,7 @@ class _Draft:
             card=card,
             standing_approver=standing.approver if standing is not None else None,
             obligation=self._obligation(),
-            cancel=draft_cancel(wanted, self.catalog, wanted.arguments, now=wanted.now)
-            if is_cancel
-            else None,
-        )
-
-    def _standing(self) -> StandingApproval | None:
-        """Return the standing approval, found here and not in the workflow: history holds it."""
-        tool = self.tool
-        if self.doubt or tool.card_type is None:
-            return None
-        return self.wanted.policy.confirmation.standing_for(
-            card_type=tool.card_type, tool=tool.name, amounts=self.amounts
+            cancel=cancel,
         )
 
     def _obligation(self) -> Obligation | None:
@@ -501,15 +501,6 @@ class _Draft:
 def _with_card(tool: Tool) -> Tool:
     """Return the tool with a card, even if its contract requires no approval."""
     return tool if tool.needs_confirmation else tool.model_copy(update={"card_type": DEFAULT_CARD})
-
-
-def _fee(tool: Tool, price: Money | None, rules: SpendingPolicy) -> Money | None:
-    """Return the fee of the cancel as its document states, else the policy's share of the price."""
-    if tool.compensation is None:
-        return None
-    declared = tool.compensation.fee
-    share = share_of(price if takes_money(tool) else None, rules.fee_share)
-    return share if declared is None else declared.of(price)
 
 
 def answers_of(wanted: PrepareInput, catalog: Catalog) -> tuple[EarlierAnswer, ...]:

@@ -21,7 +21,6 @@ class SecretStore(Protocol):
         Raises:
             SecretMissing: it is not configured.
         """
-        ...
 
 
 @runtime_checkable
@@ -34,7 +33,6 @@ class BoundSecrets(SecretStore, Protocol):
         Raises:
             SecretMissing: it is not configured, or not for this host.
         """
-        ...
 
 
 def value_for(secrets: SecretStore, name: str, host: str | None) -> str:

@@ -62,7 +62,8 @@ class BuiltInEmbedder:
     Weighted by a catalog, pieces of many tools count less: the plain mean of "get a list of all
     the" and one distinctive word would be near every tool.
 
-    The files are shared by all instances and threads of a process.
+    The files are shared by all instances and threads of a process. Each method raises
+    EmbedderUnavailable if they are not installed, or cannot be read.
     """
 
     def __init__(
@@ -89,9 +90,6 @@ class BuiltInEmbedder:
 
         A piece in a share p of the tools counts a / (a + p), the smooth inverse frequency; shares
         are smoothed by some more tools, so that few tools change little.
-
-        Raises:
-            EmbedderUnavailable: the files are not installed, or cannot be read.
         """
         _, table = _model()
         counts = np.ones(len(table), dtype=np.float32)
@@ -105,11 +103,7 @@ class BuiltInEmbedder:
         return BuiltInEmbedder(weights, name=f":{name}", kept=self._kept)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector for each text, of length 1; zeros for an empty text.
-
-        Raises:
-            EmbedderUnavailable: the files are not installed, or cannot be read.
-        """
+        """Return a vector for each text, of length 1; zeros for an empty text."""
         _, table = _model()
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -124,11 +118,7 @@ class BuiltInEmbedder:
         return scaled
 
     def pieces(self, text: str) -> Numbers:
-        """Return the first distinct pieces of a text, for `alike`.
-
-        Raises:
-            EmbedderUnavailable: the files are not installed, or cannot be read.
-        """
+        """Return the first distinct pieces of a text, for `alike`."""
         different = dict.fromkeys(self._kept.of(text).tolist())
         return np.array([*different][:_MOST_PIECES], dtype=np.uint16)
 

@@ -161,11 +161,9 @@ class FileStore(Protocol):
         self, mission_id: str, content: bytes, *, content_type: str = "", name: str = ""
     ) -> ReceivedFile:
         """Store a file, or raise StateMissing; equal bytes keep their first description."""
-        ...
 
     def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:
         """Return a file and its bytes, or None; raise StateMissing if it cannot be read now."""
-        ...
 
 
 _ANY = frozenset({"", "application/octet-stream", "binary/octet-stream"})

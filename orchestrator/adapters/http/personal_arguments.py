@@ -22,12 +22,10 @@ class HeldValue(Protocol):
     @property
     def value(self) -> str:
         """The value that is sent."""
-        ...
 
     @property
     def scope(self) -> str:
         """The mission that the value was given to; empty: it belongs to the vault's owner."""
-        ...
 
 
 class PersonalValues(Protocol):
@@ -35,11 +33,9 @@ class PersonalValues(Protocol):
 
     def current(self, field: str) -> Handle | None:
         """Return the handle, with its version, of the owner's current value; None without one."""
-        ...
 
     def find(self, handle: Handle) -> HeldValue | None:
         """Return the value of a handle with a version; None if it was removed."""
-        ...
 
 
 @dataclass(frozen=True)

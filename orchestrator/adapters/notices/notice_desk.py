@@ -45,7 +45,6 @@ class WebhookDesk(Protocol):
 
     async def send(self, name: str, channel: WebhookChannel, message_id: str, body: bytes) -> None:
         """Send one webhook; raises NoticeUndelivered and SecretMissing."""
-        ...
 
 
 class SlackDesk(Protocol):
@@ -55,7 +54,6 @@ class SlackDesk(Protocol):
         self, name: str, channel: SlackChannel, notice: Notice, record: NoticeRecord
     ) -> tuple[DeliveryState, str | None]:
         """Post or update the message of a card; return the state, and the message's place."""
-        ...
 
 
 class NoticeDesk:

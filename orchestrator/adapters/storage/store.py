@@ -5,7 +5,7 @@ Importing this module imports a database library, which is slow: import it where
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
@@ -18,9 +18,6 @@ from orchestrator.adapters.storage.sql_vault import SqlVault, VaultKey
 from orchestrator.adapters.storage.store_database import StoreDatabase, file_url, migrate, url_of
 from orchestrator.core.errors import ObservationMissing
 from orchestrator.messages.names import may_be_saga
-
-if TYPE_CHECKING:  # imports Temporal's SDK, which a store does not need
-    pass
 
 FILE_NAME: Final = "store.db"
 VAULT_FOLDER: Final = "pii"
