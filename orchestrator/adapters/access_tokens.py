@@ -1,6 +1,7 @@
 """Access tokens of an identity provider (JWTs), checked with the keys of its JWK set."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -72,7 +73,10 @@ class AccessTokens:
         """Return the claims of a token; None if it is not valid."""
         if len(token) > _LONGEST:
             return None
-        keys = await self._current(_kid_of(token))
+        kid = None
+        with contextlib.suppress(JoseError, ValueError, TypeError, AttributeError):
+            kid = jws.extract_compact(token.encode()).headers().get("kid")
+        keys = await self._current(kid if isinstance(kid, str) else None)
         if keys is None:
             return None
         try:
@@ -111,11 +115,3 @@ def is_secure(url: str) -> bool:
     parts = urlsplit(url)
     is_local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
     return parts.scheme == "https" or is_local
-
-
-def _kid_of(token: str) -> str | None:
-    try:
-        kid = jws.extract_compact(token.encode()).headers().get("kid")
-    except (JoseError, ValueError, TypeError, AttributeError):
-        return None
-    return kid if isinstance(kid, str) else None

@@ -119,19 +119,6 @@ def outcome_of(
     )
 
 
-def unchecked_outcome(endpoint: Endpoint, answer: Answer, *, has_key: bool) -> ToolOutcome:
-    """Return the outcome from the status alone, for an answer that is too costly to check."""
-    in_progress = has_key and answer.status == 409
-    tool = endpoint.tool
-    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
-    return ToolOutcome(
-        kind="unknown" if kind == "succeeded" else kind,
-        status=answer.status,
-        reason=f"{phrase_of(answer.status)}, but its answer is too costly to check",
-        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
-    )
-
-
 def _gone(tool: Tool, answer: Answer) -> str | None:
     """Return a breach if the answer, like a probe's, shows that the new thing is gone already.
 
@@ -241,7 +228,17 @@ class AnswerChecks:
                 found = await asyncio.get_running_loop().run_in_executor(
                     self._threads, self._checked, endpoint, job, within_s
                 )
-        return found or unchecked_outcome(endpoint, answer, has_key=has_key)
+        if found is not None:
+            return found
+        # From the status alone.
+        in_progress, tool = has_key and answer.status == 409, endpoint.tool
+        kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
+        return ToolOutcome(
+            kind="unknown" if kind == "succeeded" else kind,
+            status=answer.status,
+            reason=f"{phrase_of(answer.status)}, but its answer is too costly to check",
+            retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
+        )
 
     def close(self) -> None:
         """End the processes."""

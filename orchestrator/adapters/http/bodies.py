@@ -218,19 +218,18 @@ def find_files(
                 f"longer kept; give the handle that an answer of this mission has as {FILE!r}"
             )
             continue
-        found[place.handle] = kept
-        problems += [*size_problems(place, kept[0]), *_type_problems(endpoint, place, kept[0])]
+        found[place.handle], received = kept, kept[0]
+        problems += size_problems(place, received)
+        if place.form != "bytes" or received.content_type in _ANY:
+            continue
+        declared = endpoint.tool.body_content_type or ""
+        if is_multipart(declared):
+            part = endpoint.encoding.get(place.path[-1], {})
+            declared = str(part.get("contentType") or "*/*")
+        types = [one.partition(";")[0].strip().lower() for one in declared.split(",")]
+        is_declared = any(fnmatchcase(received.content_type, one) for one in types)
+        if _ANY.isdisjoint(types) and not is_declared:
+            file = received.name or "the file"
+            takes = f"{place.name} takes {', '.join(types)}"
+            problems.append(f"{takes}, and {file} is {received.content_type}")
     return SentFiles(found, tuple(dict.fromkeys(problems)))
-
-
-def _type_problems(endpoint: Endpoint, place: FilePlace, received: ReceivedFile) -> Iterator[str]:
-    if place.form != "bytes" or received.content_type in _ANY:
-        return
-    declared = endpoint.tool.body_content_type or ""
-    if is_multipart(declared):
-        field = endpoint.encoding.get(place.path[-1], {})
-        declared = str(field.get("contentType") or "*/*")
-    types = [one.partition(";")[0].strip().lower() for one in declared.split(",")]
-    if _ANY.isdisjoint(types) and not any(fnmatchcase(received.content_type, t) for t in types):
-        file = received.name or "the file"
-        yield f"{place.name} takes {', '.join(types)}, and {file} is {received.content_type}"

@@ -123,7 +123,15 @@ class NoticeDesk:
         if isinstance(channel, SlackChannel):
             assert self._slack is not None, "the configuration requires slack: for such a channel"
             return await self._slack.show(name, channel, notice, before)
-        await self._check_enabled(notice, name, channel)
+        off = None
+        if notice.event != "notice.test":
+            off = await asyncio.to_thread(self._book.disabled, name, channel.webhook)
+        if off is not None:
+            why = (
+                f"it is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}; "
+                f"orchestrator confirm notices --test {name} enables it"
+            )
+            raise NoticeUndelivered(name, why, final=True)
         body = payload(notice, link=self.rules.link(notice))
         await self._webhooks.send(name, channel, notice.notice_id, body)
         if notice.event == "notice.test":
@@ -159,17 +167,6 @@ class NoticeDesk:
             return await self._question_is_open(notice.wait_id)
         card = await self._open_card(notice.wait_id)
         return card is not None and card.digest == notice.digest
-
-    async def _check_enabled(self, notice: Notice, name: str, channel: WebhookChannel) -> None:
-        if notice.event == "notice.test":
-            return
-        off = await asyncio.to_thread(self._book.disabled, name, channel.webhook)
-        if off is not None:
-            why = (
-                f"it is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}; "
-                f"orchestrator confirm notices --test {name} enables it"
-            )
-            raise NoticeUndelivered(name, why, final=True)
 
     async def _end(
         self,

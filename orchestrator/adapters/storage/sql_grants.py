@@ -54,10 +54,18 @@ class SqlGrants:
         with self._database.write() as connection:
             if call.spend is not None:
                 self._count(connection, call, call.spend, now)
-            used = tuple(self._use(connection, digest, call.user, now) for digest in call.grants)
+            used: tuple[str | None, ...] = ()
+            claimed = self._database.insert_new(grants).returning(grants.c.digest)
+            for digest in call.grants:
+                row = {"digest": digest, "used_by": call.user, "used_at": now}
+                before = None
+                if connection.execute(claimed, row).first() is None:
+                    query = sa.select(grants.c.used_by).where(grants.c.digest == digest)
+                    before = connection.execute(query).scalar_one()
+                used = (*used, before)
             if call.ledger == Ledger():
                 return Claim(used)
-            row = {
+            sent = {
                 "call_digest": digest_of(call.call_id),
                 "mission_id": call.mission_id,
                 "sent_by": call.user,
@@ -66,23 +74,13 @@ class SqlGrants:
                 "concluded": False,
             }
             made = self._database.insert_new(sent_calls).returning(_SENT.call_digest)
-            if connection.execute(made, row).first() is not None:
+            if connection.execute(made, sent).first() is not None:
                 return Claim(used)
-            query = sa.select(_SENT.sent_by, _SENT.ledger, _SENT.concluded).where(
-                _SENT.call_digest == row["call_digest"]
-            )
-            before = connection.execute(query).one()
-            known = Ledger() if before.concluded else _read(before.ledger)
-            return Claim(used, before.sent_by, known)
-
-    def _use(self, connection: sa.Connection, digest: str, user: str, now: datetime) -> str | None:
-        row = {"digest": digest, "used_by": user, "used_at": now}
-        claimed = self._database.insert_new(grants).returning(grants.c.digest)
-        if connection.execute(claimed, row).first() is not None:
-            return None
-        query = sa.select(grants.c.used_by).where(grants.c.digest == digest)
-        before: str = connection.execute(query).scalar_one()
-        return before
+            noted = sa.select(_SENT.sent_by, _SENT.ledger, _SENT.concluded)
+            noted = noted.where(_SENT.call_digest == sent["call_digest"])
+            earlier = connection.execute(noted).one()
+            known = Ledger() if earlier.concluded else _read(earlier.ledger)
+            return Claim(used, earlier.sent_by, known)
 
     def _count(
         self, connection: sa.Connection, call: SentCall, spend: StandingSpend, now: datetime

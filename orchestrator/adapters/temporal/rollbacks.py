@@ -80,13 +80,16 @@ async def start_rollback(
     )
     if before is not None and counts:
         rollback = await _resumed(client, before, rollback)
+    reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE
+    if counts:  # no start may follow a completed rollback of the mission itself
+        reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
     try:
         await client.start_workflow(
             names.ROLLBACK_WORKFLOW,
             rollback,
             id=names.rollback_workflow_id(mission_id),
             task_queue=task_queue,
-            id_reuse_policy=_after(counts=counts),
+            id_reuse_policy=reuse,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             search_attributes=search_attributes(mission_id, RollbackStatus.COLLECTING),
             static_summary=rollback.summary,
@@ -105,13 +108,6 @@ async def _resumed(
         return begun.model_copy(update={"take_over": wanted.take_over, "ledger": None})
     kept = {"workflow_id": begun.workflow_id, "abandoned": begun.abandoned}
     return wanted.model_copy(update=kept)
-
-
-def _after(*, counts: bool) -> WorkflowIDReusePolicy:
-    """Return the reuse policy: no start may follow a completed rollback of the mission itself."""
-    if counts:
-        return WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
-    return WorkflowIDReusePolicy.ALLOW_DUPLICATE
 
 
 async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
