@@ -231,12 +231,10 @@ class Authority:
     async def refusal_of(
         self, call: ToolCall, card_type: str | None, tool: Tool | None = None
     ) -> str | None:
-        """Return the reason to refuse the grant of a call; None if the grant is accepted.
+        """Return the reason to refuse the grant of a call; None if it is accepted, or missing.
 
-        Args:
-            call: with its grant; a call without a grant is not refused here.
-            card_type: the card type of its tool; None: the type that the call states.
-            tool: its tool, for a grant by a person's rule; None: no rule covers it.
+        Without `card_type`, the type that the call states counts; without `tool`, no person's
+        rule covers the call.
 
         Raises:
             ServiceUnavailable: as ApprovalKeysUnavailable: the keys cannot be fetched now.

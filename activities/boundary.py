@@ -65,10 +65,7 @@ def translated_errors() -> Iterator[None]:
 async def catalog_of(catalogs: CatalogStore, digest: str, until: float | None = None) -> Catalog:
     """Return the catalog of a digest; reading it uses a thread only if that takes I/O.
 
-    Args:
-        catalogs: the store of catalogs.
-        digest: of the catalog.
-        until: deadline for the store, by the event loop's clock; None: no limit.
+    `until` is the deadline for the store, by the event loop's clock; None: no limit.
     """
     if (known := catalogs.in_memory(digest)) is not None:
         return known

@@ -103,12 +103,7 @@ class KeptMessages:
         return await asyncio.to_thread(self._keep, message, selection)
 
     async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
-        """Return the whole call to prepare, with the facts that may name its arguments.
-
-        Args:
-            message: the message as received.
-            kind: PrepareInput, or a subclass of it.
-        """
+        """Return the whole call to prepare, with the facts that may name its arguments."""
         if not isinstance(message, KeptMessage):
             whole = message.model_copy(update=await self._bodies(message))
             facts = facts_naming(whole.arguments, whole.facts)

@@ -335,10 +335,7 @@ class RollbackActivities:
 def noted_of(grants: GrantBook, mission_id: str, origin: str) -> Ledger:
     """Return all obligations that the calls of one mission left, concluded or not.
 
-    Args:
-        grants: the store.
-        mission_id: may also be the id of earlier missions; a saga's id is of one run.
-        origin: the mission's first run, which a reset keeps.
+    Earlier missions may have had the id; `origin` is the mission's first run, which a reset keeps.
     """
     noted = grants.ledger(mission_id, concluded=True)
     own = tuple(o for o in noted.obligations if o.workflow_id or o.origin == origin)

@@ -38,13 +38,7 @@ class ApprovalKeys:
         http: httpx.AsyncClient | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take a path or an https URL; nothing is read yet.
-
-        Args:
-            source: the path or URL.
-            proxy: for requests to a URL.
-            http: in place of a client of its own.
-            clock: in seconds.
+        """Take a path or an https URL; nothing is read yet. The clock is in seconds.
 
         Raises:
             UsageError: it is a URL, and not https.

@@ -69,12 +69,9 @@ class BuiltInEmbedder:
     def __init__(
         self, weights: Vectors | None = None, *, name: str = "", kept: "PieceCache | None" = None
     ) -> None:
-        """Store the options; nothing is read yet.
+        """Take the weights of pieces, shape (n_pieces,), with their name, and a cache of pieces.
 
-        Args:
-            weights: of pieces, shape (n_pieces,); equal if None.
-            name: of these weights.
-            kept: a cache of the pieces of texts.
+        Without weights all count equally. Nothing is read yet.
         """
         self._weights = weights
         self._name = name
@@ -202,9 +199,6 @@ def similarity_in_process(embedder: Embedder | None = None) -> Callable[[Catalog
     """Return the similarity of a catalog's cards by an embedder that is as fast as a look-up.
 
     Cards are embedded when their router is created, in the same thread.
-
-    Args:
-        embedder: the built-in one if None.
     """
     return partial(_embedded, embedder or BuiltInEmbedder())
 

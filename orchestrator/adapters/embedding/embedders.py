@@ -47,13 +47,9 @@ class TimedSimilarity:
         rest_s: float = REST_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin to embed the cards.
+        """Begin to embed the cards by `prepare`, which may take minutes.
 
-        Args:
-            prepare: creates the similarity, which may take minutes.
-            timeout_s: limit of each request.
-            rest_s: pause after a failure.
-            clock: seconds from any origin.
+        Each request waits for `timeout_s`; after a failure there is none for `rest_s`.
         """
         self._prepare = prepare
         self._timeout_s = timeout_s

@@ -187,12 +187,7 @@ class UsedParts:
     """The names of an operation's answer that the document or another operation reads."""
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
-        """Collect the names once.
-
-        Args:
-            operation: the operation, with its whole document.
-            tool: the tool that it compiled to.
-        """
+        """Collect the names once, from the operation's whole document and its compiled tool."""
         reads, self._headers, required = _uses_of(operation.root.mapping())
         own = f"{operation.method.lower()} {operation.path}"
         later = (name for name, wanted_by in required.items() if wanted_by - {own})

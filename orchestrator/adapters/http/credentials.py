@@ -221,11 +221,8 @@ def basic_token(value: str) -> str:
 def read_alternatives(operation: Operation, base_url: str = "") -> tuple[Alternative, ...]:
     """Return the supported security alternatives in order; none: no credential is needed.
 
-    A credential among the parameters belongs to each of them.
-
-    Args:
-        operation: its own requirements, else the document's.
-        base_url: the base of a relative address of a token endpoint.
+    The operation's own requirements precede the document's; a credential among the parameters
+    belongs to each. A relative address of a token endpoint starts at `base_url`.
 
     Raises:
         DocumentInvalid: every requirement names a scheme that is missing or not supported.

@@ -173,13 +173,10 @@ _SAFE_VALUE = re.compile(r"[\w.~:/\[\]-]*")
 def base_url(tool: Tool, configured: ServerVariables) -> str:
     """Return the URL to which the tool's path is appended; it does not end in a slash.
 
-    Args:
-        tool: has the server template and the document's defaults of its variables.
-        configured: override those defaults, by document.
+    Values of `configured`, by document, override the document's defaults.
 
     Raises:
-        UsageError: a variable has neither a default nor a configured value, or its value would
-            change other parts of the URL.
+        UsageError: a variable has no value, or its value would change other parts of the URL.
         EgressRefused: the result names no host, or has a query or a fragment, in which the path
             would end up.
     """

@@ -190,9 +190,6 @@ class OperationContract:
     def request_violations(self, placement: Placement) -> tuple[str, ...]:
         """Return the ways in which a request breaks the contract, in words that quote no value.
 
-        Args:
-            placement: the tool's inputs with their real values, and the idempotency key.
-
         Raises:
             DocumentInvalid: the operation's own schema cannot be evaluated.
         """

@@ -65,12 +65,7 @@ def pin_arguments(
 ) -> PinnedArguments:
     """Return the arguments with a version in every handle.
 
-    Args:
-        arguments: of a call.
-        handles: of its personal fields.
-        values: the vault.
-        mission_id: the calling mission.
-        brought: values that the mission was started with; they precede the owner's.
+    The values that the mission was started with (`brought`) precede the owner's.
     """
     own = {handle.field: handle for handle in brought if handle.version}
     meant = {h: h if h.version else own.get(h.field) or values.current(h.field) for h in handles}

@@ -142,10 +142,8 @@ def is_rate_limit(answer: Answer) -> bool:
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
     """Return how long the provider asks to wait, at most a day; None if the answer has no time.
 
-    Args:
-        answer: its own Date header is the reference for a date in it, so that a difference between
-            the clocks does not matter.
-        now: aware; used if the answer has no Date.
+    A date is compared with the answer's own Date header, so that a difference between the clocks
+    does not matter; without one, with `now`.
     """
     answered = _http_date(answer.header("date")) or now
     if (asked := wait_s(answer.header("retry-after"), answered)) is not None:

@@ -64,11 +64,8 @@ def place_arguments(
 ) -> Placement:
     """Place the arguments by the tool's bindings, and the idempotency key in its field.
 
-    Args:
-        tool: its bindings have the place of each input.
-        arguments: by input name; null parameters are left out, because no style can write them.
-        body_required: send an empty object if no argument belongs to the body.
-        key: the idempotency key, if the call carries one.
+    Null parameters are left out, because no style can write them. With `body_required`, an empty
+    object is sent if no argument belongs to the body.
     """
     given = [(b, arguments[b.name]) for b in tool.bindings if b.name in arguments]
     parameters = [(b, value) for b, value in given if b.location != "body" and value is not None]
@@ -96,14 +93,7 @@ def build_request(
     credentials: Sequence[tuple[Credential, str]] = (),
     files: Files = MappingProxyType({}),
 ) -> httpx.Request:
-    """Return the request to send.
-
-    Args:
-        endpoint: the called endpoint.
-        placement: validated values.
-        headers: the client's own, such as the call's id.
-        credentials: with their values.
-        files: the files whose handles are in the body.
+    """Return the request to send; `headers` are the client's own, such as the call's id.
 
     Raises:
         ArgumentsInvalid: a value cannot be written in its place of a request.

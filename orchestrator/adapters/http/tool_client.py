@@ -269,18 +269,19 @@ class ToolClient:
             are replaced in it by their handles and names.
 
         Raises:
-            ArgumentsInvalid: nothing was sent; names each fault.
-            PiiMissing: nothing was sent; the vault has no value of these fields, or (as PiiGone) no
-                longer the pinned values.
-            SecretMissing: nothing was sent; a credential is not configured.
-            UsageError: as TokenRefused: nothing was done; the token endpoint refuses this client.
-            EgressRefused: nothing was sent; the server is not declared, or its address is neither
-                public nor allowed.
+            ArgumentsInvalid: names each fault.
+            PiiMissing: the vault has no value of these fields, or (as PiiGone) no longer the pinned
+                values.
+            SecretMissing: a credential is not configured.
+            EgressRefused: the server is not declared, or its address is neither public nor allowed.
+            DocumentInvalid: the document is at fault.
+            UsageError: a server variable or the vault is at fault, or (as TokenRefused) the token
+                endpoint refuses this client.
             StateMissing: the store of files is unavailable; the call was not sent, or had no
                 effect.
-            DocumentInvalid: nothing was sent; the document is at fault.
-            UsageError: nothing was sent; a server variable or the vault is at fault.
             TransportFailed: no answer; states if the provider may have acted all the same.
+
+        After any but the last two, nothing was sent.
         """
         needed = needed_handles(catalog, tool, arguments)
         # The contract checks everything but unknown names. With handles, the tool's own schema is
@@ -495,15 +496,8 @@ class ToolClient:
     ) -> PinnedArguments:
         """Return the arguments with a version in every handle, or the reasons why some have none.
 
-        The result includes descriptions of the files whose handles are in the arguments; a file's
-        handle means one content anyway.
-
-        Args:
-            catalog: the tool's.
-            tool: the tool to call.
-            arguments: its inputs.
-            mission_id: the calling mission.
-            brought: handles of the values that the mission was started with.
+        The values that the mission was started with (`brought`) precede the owner's. Files whose
+        handles are in the arguments are described; such a handle means one content anyway.
 
         Raises:
             UsageError: the vault cannot be opened.

@@ -61,11 +61,6 @@ def read_input(server: str, result: Mapping[str, Any], mask: Mask) -> InputWante
 
     It is the server's own text: escaped, bounded, and kept in histories. So nothing is asked that
     no history may hold.
-
-    Args:
-        server: its name in the settings.
-        result: as the protocol writes it.
-        mask: hides the secrets that the server was sent.
     """
     try:
         state, requests = result.get("requestState"), result.get("inputRequests") or {}

@@ -124,20 +124,13 @@ class GrantBook(Protocol):
         """Return True if the call was noted as being cancelled."""
 
     def ledger(self, mission_id: str, *, concluded: bool = False) -> Ledger:
-        """Return the noted obligations of a mission's calls.
+        """Return the noted obligations of the calls of a mission or a saga.
 
-        Args:
-            mission_id: of the mission or the saga.
-            concluded: True to include concluded calls, of all missions that had this id.
+        With `concluded`, those of concluded calls too, of all missions that had this id.
         """
 
     def unfinished(self, *, after: str, most: int) -> Sequence[str]:
-        """Return up to `most` ids of missions with noted, unconcluded calls, in order.
-
-        Args:
-            after: only ids that follow this one.
-            most: the maximum number of ids.
-        """
+        """Return up to `most` ids of missions with noted, unconcluded calls, in order after one."""
 
     def last_noted(self, mission_id: str) -> datetime | None:
         """Return when a call of the mission was last noted; None if there is no note."""
@@ -145,10 +138,7 @@ class GrantBook(Protocol):
     def conclude(self, mission_id: str, *, but: Sequence[str] = (), durable: bool = False) -> None:
         """Note that the effects of a mission's calls stand, or that others handle them.
 
-        Args:
-            mission_id: of the mission or the saga.
-            but: ids of calls that are not concluded.
-            durable: True if the note must outlive a loss of power.
+        Calls in `but` are not concluded. A durable note outlives a loss of power.
         """
 
 

@@ -122,11 +122,7 @@ def fingerprint(key: bytes) -> str:
 def commitment(key: bytes, *, scope: str, field: str, value: str) -> str:
     """Return the version of a value: the same for the same value, without revealing it.
 
-    Args:
-        key: the vault's; nobody without it can find the value by trying.
-        scope: the mission that the value belongs to, or OWNER.
-        field: its name.
-        value: its content.
+    Nobody without the vault's key can find the value by trying.
     """
     derived = hmac.digest(key, b"orchestrator: versions of personal values", hashlib.sha256)
     covered = json.dumps([scope, field, value]).encode()
@@ -154,12 +150,9 @@ class SqlVault:
     def __init__(
         self, database: StoreDatabase, *, key_file: Path, key: VaultKey | None = None
     ) -> None:
-        """Store the database and the key.
+        """Take the database and the key; a server's vault needs one, for workers of other machines.
 
-        Args:
-            database: holds the values.
-            key_file: holds the key if none is given; it is created with the first value.
-            key: from the settings; a server's vault needs one, for workers of other machines.
+        Without `key`, `key_file` holds it and is created with the first value.
         """
         self._database = database
         self._key_file = key_file

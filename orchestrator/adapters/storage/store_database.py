@@ -131,8 +131,7 @@ class StoreDatabase:
     def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
         """Open a transaction: all of it is committed when the block ends, or nothing.
 
-        Args:
-            durable: True if it must be on disk when this returns; else a loss of power may lose it.
+        If it is not durable, a loss of power may lose it.
 
         Raises:
             StoreUnavailable, StoreRefused: the database cannot be used. If the connection is lost
@@ -174,10 +173,7 @@ class StoreDatabase:
     def put(self, table: sa.Table, *changing: str, keys: Sequence[str] = ()) -> Any:
         """Return an INSERT that updates these columns of an existing row with the same keys.
 
-        Args:
-            table: the table.
-            changing: names of its columns.
-            keys: columns of a unique constraint; by default the primary key.
+        Keys are the columns of a unique constraint; by default the primary key.
         """
         made = (sqlite.insert if self.is_file else postgresql.insert)(table)
         return made.on_conflict_do_update(

@@ -178,12 +178,7 @@ class ModelFacts:
 
 @contextmanager
 def model_span(telemetry: Telemetry, name: str) -> Iterator[ModelFacts]:
-    """Open a client span around one request to a model, and measure its usage.
-
-    Args:
-        telemetry: the instruments.
-        name: `provider:model`.
-    """
+    """Open a client span around one request to a model, `provider:model`, and measure its use."""
     provider, _, model = name.partition(":")
     asked: dict[str, AttributeValue] = {
         conventions.OPERATION: "chat",

@@ -47,13 +47,7 @@ async def described_mission(client: Client, mission_id: str) -> WorkflowExecutio
 async def described_owner(
     client: Client, mission_id: str, workflow_id: str
 ) -> WorkflowExecutionDescription | None:
-    """Return the newest run of the workflow that owns a saga; None if gone or not the owner.
-
-    Args:
-        client: of the server.
-        mission_id: the id of the saga.
-        workflow_id: of the workflow that is said to own the saga.
-    """
+    """Return the newest run of the workflow that owns a saga; None if gone or not the owner."""
     found = await described(client.get_workflow_handle(workflow_id)) if workflow_id else None
     if found is None:
         return None
