@@ -71,11 +71,7 @@ def check_again_grant(
 
 
 def _not_permitted(
-    call: ToolCall,
-    rule: AgainRule,
-    card_type: str,
-    workers: MissionPolicy,
-    keys: PublicKeys | None,
+    call: ToolCall, rule: AgainRule, card_type: str, workers: MissionPolicy, keys: PublicKeys | None
 ) -> str | None:
     """Return why this worker does not accept the rule, whatever the call is."""
     if call.approvers:

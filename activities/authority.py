@@ -5,11 +5,7 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from orchestrator.activities.again_grants import (
-    check_again_grant,
-    counted_as,
-    inputs_that_differ,
-)
+from orchestrator.activities.again_grants import check_again_grant, counted_as, inputs_that_differ
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.storage.protocols import StandingSpend
 from orchestrator.adapters.telemetry.instruments import (
@@ -23,12 +19,7 @@ from orchestrator.confirmation.deciders import approver_refusal
 from orchestrator.confirmation.models import Approve, Grant, call_digest
 from orchestrator.confirmation.policy import POLICY_PREFIX, is_same_person, shortest
 from orchestrator.confirmation.same_again import AgainTerms, terms_of
-from orchestrator.confirmation.signatures import (
-    PublicKeys,
-    Signer,
-    proved_signer,
-    unproved_sign_in,
-)
+from orchestrator.confirmation.signatures import PublicKeys, Signer, proved_signer, unproved_sign_in
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.errors import GrantRefused, OrchestratorError, OutsideWall, SignatureRefused
 from orchestrator.core.limits import Limits

@@ -183,9 +183,7 @@ def store_deadline(within_s: float | None = None) -> float:
 
 
 @asynccontextmanager
-async def heartbeats(
-    details: Callable[[], Sequence[object]] = tuple,
-) -> AsyncIterator[None]:
+async def heartbeats(details: Callable[[], Sequence[object]] = tuple) -> AsyncIterator[None]:
     """Heartbeat while the body runs, so that the server soon notices if the worker dies.
 
     The next attempt gets the `details` of the last heartbeat that the server received.

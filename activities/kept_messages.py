@@ -23,10 +23,7 @@ from orchestrator.adapters.storage.protocols import (
     observation_missing,
     unkept,
 )
-from orchestrator.core.errors import (
-    StateMissing,
-    StoreUnavailable,
-)
+from orchestrator.core.errors import StateMissing, StoreUnavailable
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import BodyRef, JsonObject
 from orchestrator.messages import names

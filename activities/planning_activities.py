@@ -419,10 +419,7 @@ def _names_inside(names: Iterable[str], catalog: Catalog, walls: Sequence[Wall])
 
 
 def _shown(
-    step: PlanStepInput,
-    catalog: Catalog,
-    walls: Sequence[Wall],
-    colleagues: tuple[Colleague, ...],
+    step: PlanStepInput, catalog: Catalog, walls: Sequence[Wall], colleagues: tuple[Colleague, ...]
 ) -> PlanStepInput:
     """Return the step without tools outside the walls, with this worker's agents."""
     context = step.context.model_copy(

@@ -12,10 +12,7 @@ from orchestrator.activities.authority import Authority, WallGuard, check_sender
 from orchestrator.activities.boundary import catalog_of, translated_errors
 from orchestrator.activities.cancel_review import CancelReview
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
-from orchestrator.adapters.http.personal_arguments import (
-    foreign_problems,
-    pii_gone,
-)
+from orchestrator.adapters.http.personal_arguments import foreign_problems, pii_gone
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import CatalogStore, GrantBook
 from orchestrator.catalog.arguments import check_arguments

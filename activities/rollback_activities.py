@@ -49,11 +49,7 @@ from orchestrator.adapters.temporal.rollbacks import (
 from orchestrator.adapters.temporal.search_attributes import MODE
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import (
-    OrchestratorError,
-    StateMissing,
-    TransportFailed,
-)
+from orchestrator.core.errors import OrchestratorError, StateMissing, TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.observed import OBSERVED, SEARCHED_AS
 from orchestrator.messages.rollback import (

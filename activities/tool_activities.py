@@ -540,10 +540,7 @@ def kept_outcome(outcome: ToolOutcome) -> ToolOutcome:
     Without one, a success is unclear: rollback asks for the call again under its key, and cancels
     by the values of that answer.
     """
-    changes: dict[str, object] = {
-        "body": trim_body(outcome.body),
-        "answered_at": datetime.now(UTC),
-    }
+    changes: dict[str, object] = {"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
     held = {**outcome.headers, **outcome.cancel_inputs}
     too_long = {name for name, value in held.items() if len(json.dumps(value)) > LONGEST_VALUE}
     if too_long:

@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.scoring.embedding import (
-    CardSimilarity,
-    EmbeddedCards,
-    Embedder,
-    Vectors,
-)
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards, Embedder, Vectors
 from orchestrator.routing.sparse_index import Floats
 
 if TYPE_CHECKING:

@@ -8,11 +8,7 @@ from typing import Final, TypeVar
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.scoring.embedding import (
-    CardSimilarity,
-    EmbeddedCards,
-    Embedder,
-)
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards, Embedder
 from orchestrator.routing.sparse_index import Floats
 
 _T = TypeVar("_T")

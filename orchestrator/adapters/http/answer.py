@@ -22,13 +22,7 @@ import httpx
 from pydantic import JsonValue
 
 from orchestrator.catalog.inputs import is_json, is_text_type
-from orchestrator.core.received_files import (
-    FILE,
-    PREFIX,
-    ReceivedFile,
-    digest_of,
-    handle_of_bytes,
-)
+from orchestrator.core.received_files import FILE, PREFIX, ReceivedFile, digest_of, handle_of_bytes
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100

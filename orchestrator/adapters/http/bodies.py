@@ -16,11 +16,7 @@ import httpx
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.endpoint import Endpoint
-from orchestrator.adapters.http.parameter_styles import (
-    json_text,
-    query_parts,
-    scalar_text,
-)
+from orchestrator.adapters.http.parameter_styles import json_text, query_parts, scalar_text
 from orchestrator.catalog.arguments import (
     FilePlace,
     file_places,

@@ -163,11 +163,7 @@ def _url(
         part
         for b, value in _placed(placement, "query")
         for part in query_parts(
-            b.field,
-            value,
-            style=b.style,
-            explode=b.explode,
-            reserved=b.field in endpoint.reserved,
+            b.field, value, style=b.style, explode=b.explode, reserved=b.field in endpoint.reserved
         )
     ]
     keys = {f"{encode(c.field)}=": encode(v) for c, v in credentials if c.location == "query"}

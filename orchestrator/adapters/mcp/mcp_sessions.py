@@ -511,10 +511,4 @@ class _FormsAlone:
         await self._stream.__aexit__(*raised)
 
 
-__all__ = [
-    "ListingRefused",
-    "MCPError",
-    "McpSession",
-    "SessionUnopened",
-    "ValidationError",
-]
+__all__ = ["ListingRefused", "MCPError", "McpSession", "SessionUnopened", "ValidationError"]

@@ -8,12 +8,7 @@ import sqlalchemy as sa
 
 from orchestrator.adapters.storage.schema import disabled_channels, notice_deliveries
 from orchestrator.adapters.storage.store_database import StoreDatabase, digest_of
-from orchestrator.messages.notice import (
-    DeliveryState,
-    DisabledChannel,
-    Notice,
-    NoticeRecord,
-)
+from orchestrator.messages.notice import DeliveryState, DisabledChannel, Notice, NoticeRecord
 
 _OF: Final = notice_deliveries.c
 _OFF: Final = disabled_channels.c

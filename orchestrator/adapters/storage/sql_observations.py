@@ -10,10 +10,7 @@ import sqlalchemy as sa
 from orchestrator.adapters.storage.protocols import ObservationStore, observation_missing, unkept
 from orchestrator.adapters.storage.schema import observations
 from orchestrator.adapters.storage.store_database import StoreDatabase, digest_of
-from orchestrator.core.errors import (
-    ObservationMissing,
-    StoreUnavailable,
-)
+from orchestrator.core.errors import ObservationMissing, StoreUnavailable
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
 
 _KEPT: Final = observations.c

@@ -188,10 +188,7 @@ SPANS: Final = (
     Spanned("sweep", (ERROR_TYPE,), "A search for missions that were stopped from outside."),
     Spanned(
         "{activity}",
-        (
-            *(*_WHERE, ATTEMPT, ERROR_TYPE, REFUSED_AT, ROUTE_REASON),
-            *ROUTE_HEADERS,
-        ),
+        (*(*_WHERE, ATTEMPT, ERROR_TYPE, REFUSED_AT, ROUTE_REASON), *ROUTE_HEADERS),
         "An attempt of an activity, such as split_goal, think or cancel_obligation.",
     ),
     Spanned(
