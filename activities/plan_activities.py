@@ -100,17 +100,11 @@ class PlanActivities:
                 if wanted.grant is not None:
                     return PlanReview(refusal=await self._refusal(wanted))
                 catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
-                shown = await self._preview(
-                    wanted.plan,
-                    BeginInput(
-                        mission_id=wanted.mission_id,
-                        goal=wanted.goal,
-                        inputs=wanted.inputs,
-                        now=wanted.planned_at,
-                        catalog_digest=wanted.catalog_digest,
-                    ),
-                    catalog,
+                fields = ("mission_id", "goal", "inputs", "catalog_digest")
+                begin = BeginInput(
+                    **{name: getattr(wanted, name) for name in fields}, now=wanted.planned_at
                 )
+                shown = await self._preview(wanted.plan, begin, catalog)
                 prepared = await self._authority.over(
                     prepared_plan(wanted, shown), as_wanted(wanted)
                 )

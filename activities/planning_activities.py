@@ -57,6 +57,7 @@ from orchestrator.messages.step import (
     ThinkInput,
     Thought,
 )
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput
 from orchestrator.planning.effects import doubt_about_finish, foreign_ids, nothing_read
 from orchestrator.planning.metering import Meter, usage_in
 from orchestrator.planning.models import (
@@ -145,7 +146,19 @@ class PlanningActivities:
         """Return the checked plan of a goal, if the worker's policy lets it begin."""
         brief = mission.brief
         with self.place(brief.planner, brief.model, mission.mission_id):
-            return self._authority.begun(await self._split(mission), mission)
+            async with self.metered() as meter:
+                with translated_errors():
+                    self._authority.check_begin(mission)
+                    left = left_of_limits(self._authority.limits(mission.policy), mission.used)
+                    brief = brief.model_copy(update={"allowance": left.of_models()})
+                    catalog = await catalog_of(self._catalogs, brief.catalog_digest)
+                    plan = await self._planned(brief, catalog)
+                    check_plan(plan)
+                    check_orders(plan, catalog, read_only=brief.read_only)
+                    self._guard.walls.check_plan(plan, catalog)
+                    plan = within_profiles(plan, self._agents)
+                    plan = plan.model_copy(update={"usage": _taken(meter, plan.usage)})
+            return self._authority.begun(plan, mission)
 
     @contextmanager
     def place(self, planner: str | None, model: str | None, mission_id: str) -> Iterator[None]:
@@ -160,20 +173,6 @@ class PlanningActivities:
             return
         with translated_errors(), self._slots.taken(provider_of_model(model), mission_id):
             yield
-
-    async def _split(self, mission: BeginInput) -> MissionPlan:
-        async with self.metered() as meter:
-            with translated_errors():
-                self._authority.check_begin(mission)
-                left = left_of_limits(self._authority.limits(mission.policy), mission.used)
-                brief = mission.brief.model_copy(update={"allowance": left.of_models()})
-                catalog = await catalog_of(self._catalogs, brief.catalog_digest)
-                plan = await self._planned(brief, catalog)
-                check_plan(plan)
-                check_orders(plan, catalog, read_only=brief.read_only)
-                self._guard.walls.check_plan(plan, catalog)
-                plan = within_profiles(plan, self._agents)
-                return plan.model_copy(update={"usage": _taken(meter, plan.usage)})
 
     async def _planned(self, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
         """Return the planner's plan; plan without the model if it stays unavailable.
@@ -526,20 +525,22 @@ class ThinkingActivities:
                             kept = await self._kept.learn(kept)
                     step = PlanStepInput(context=context, selection=selection)
                     planned = await self._planning.plan_step(step)
-                call = planned.decision
-                if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
-                    prepared = None
-                else:
-                    fields = ("tool", "arguments", "reason", "call_terms")
-                    changes = {name: getattr(call, name) for name in fields}
-                    if isinstance(kept, KeptMessage):
-                        decided = call.model_dump(mode="json", include=set(fields))
-                        changes = {"changes": {**kept.changes, **decided}}
-                    prepared = await self._preparing.prepare_forward(
-                        kept.model_copy(update=changes)
-                    )
+                prepared = await self._prepared(kept, planned)
         forwarded = SelectedTools(step=context.step, **shared_fields(selection, SelectedTools))
         return Thought(selection=forwarded, planned=planned, prepared=prepared)
+
+    async def _prepared(
+        self, message: PrepareInput | KeptMessage, planned: PlanStepOutput
+    ) -> PreparedCall | None:
+        call = planned.decision
+        if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
+            return None
+        fields = ("tool", "arguments", "reason", "call_terms")
+        changes = {name: getattr(call, name) for name in fields}
+        if isinstance(message, KeptMessage):
+            decided = call.model_dump(mode="json", include=set(fields))
+            changes = {"changes": {**message.changes, **decided}}
+        return await self._preparing.prepare_forward(message.model_copy(update=changes))
 
     @asynccontextmanager
     async def _noted(self, context: StepContext) -> AsyncIterator[None]:
