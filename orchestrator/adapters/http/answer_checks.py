@@ -206,14 +206,8 @@ class AnswerChecks:
     ) -> ToolOutcome:
         """Return the outcome of a call; *unknown* if its answer is too costly to check.
 
-        Args:
-            endpoint: the called endpoint.
-            arguments: of the tool, without personal values.
-            answer: as received.
-            mask: hides the values that were sent.
-            has_key: True if the call carried an idempotency key.
-            within_s: time limit for the check of a large answer, including its wait for a process.
-            is_checked: False to take a small answer's shape as it is.
+        The check of a large answer may take `within_s`, with its wait for a process. If `is_checked`
+        is false, a small answer's shape is taken as it is. The arguments are without personal values.
         """
         if not answer.is_large:
             return outcome_of(

@@ -100,7 +100,8 @@ def place_of(url: URL) -> str:
 class StoreDatabase:
     """A database that several threads and processes read and write at once.
 
-    Nothing is opened before the first use, which prepares the tables.
+    Nothing is opened before the first use, which prepares the tables. Each raises StoreUnavailable
+    or StoreRefused if the database cannot be used.
     """
 
     def __init__(
@@ -118,11 +119,7 @@ class StoreDatabase:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading; each statement sees earlier commits.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the database cannot be used.
-        """
+        """Open a connection for reading; each statement sees earlier commits."""
         level: dict[str, Any] = {} if self.is_file else {"isolation_level": "AUTOCOMMIT"}
         with self._translated(), self._prepared().connect() as connection:
             yield connection.execution_options(**level)
@@ -131,11 +128,8 @@ class StoreDatabase:
     def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
         """Open a transaction: all of it is committed when the block ends, or nothing.
 
-        If it is not durable, a loss of power may lose it.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the database cannot be used. If the connection is lost
-                during the commit, the outcome is unknown.
+        If it is not durable, a loss of power may lose it. If the connection is lost during the
+        commit, the outcome is unknown.
         """
         with self._translated(), self._prepared().connect() as connection:
             if self.is_file:
@@ -196,11 +190,7 @@ class StoreDatabase:
         return identity
 
     def open(self) -> None:
-        """Prepare the tables now.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the tables cannot be used.
-        """
+        """Prepare the tables now."""
         with self._translated():
             self._prepared()
 
