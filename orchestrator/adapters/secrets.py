@@ -16,11 +16,7 @@ class SecretStore(Protocol):
     """A source of values of secrets."""
 
     def get(self, name: str) -> str:
-        """Return the value of a secret.
-
-        Raises:
-            SecretMissing: it is not configured.
-        """
+        """Return the value of a secret, or raise SecretMissing: it is not configured."""
 
 
 @runtime_checkable

@@ -206,8 +206,9 @@ class AnswerChecks:
     ) -> ToolOutcome:
         """Return the outcome of a call; *unknown* if its answer is too costly to check.
 
-        The check of a large answer may take `within_s`, with its wait for a process. If `is_checked`
-        is false, a small answer's shape is taken as it is. The arguments are without personal values.
+        The check of a large answer may take `within_s`, with its wait for a process. If
+        `is_checked` is false, a small answer's shape is taken as it is. The arguments are without
+        personal values.
         """
         if not answer.is_large:
             return outcome_of(

@@ -138,11 +138,7 @@ def header_text(value: JsonValue, *, style: str, explode: bool) -> str:
 
 
 def json_text(value: JsonValue) -> str:
-    """Return compact JSON in ASCII.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
+    """Return compact JSON in ASCII, or raise ValueError: a number is not finite."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 

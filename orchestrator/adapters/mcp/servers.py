@@ -101,11 +101,7 @@ def resolve_secrets(
 
 
 def by_name(servers: Sequence[McpServer]) -> dict[str, McpServer]:
-    """Return servers by name.
-
-    Raises:
-        UsageError: two have one name.
-    """
+    """Return servers by name, or raise UsageError: two have one name."""
     found: dict[str, McpServer] = {}
     for server in servers:
         if found.setdefault(server.name, server) is not server:

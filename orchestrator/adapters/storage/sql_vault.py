@@ -89,11 +89,7 @@ class VaultKey:
         return f"VaultKey({self.name})"
 
     def read(self) -> bytes:
-        """Return the key.
-
-        Raises:
-            UsageError: the file cannot be read, or holds no key.
-        """
+        """Return the key, or raise UsageError: the file cannot be read, or holds no key."""
         text = self.value
         if self.path is not None:
             try:
@@ -291,11 +287,7 @@ class SqlVault:
     # -- the key ----------------------------------------------------------------------------------
 
     def check_key(self) -> None:
-        """Verify that the key decrypts the stored values.
-
-        Raises:
-            StoreRefused: it does not.
-        """
+        """Verify that the key decrypts the stored values, or raise StoreRefused."""
         with self._database.read() as connection:
             self._check_key(connection)
 

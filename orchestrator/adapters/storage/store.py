@@ -91,7 +91,7 @@ class Store:
         self._database.open()
 
     def check(self) -> None:
-        """Run a query; StoreRefused if there are personal values of another key than this vault's."""
+        """Run a query; StoreRefused if this key does not decrypt the personal values."""
         self.vault.check_key()
 
     def close(self) -> None:
