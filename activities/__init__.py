@@ -14,7 +14,6 @@ from orchestrator.activities.observe_activities import ObserveActivities
 from orchestrator.activities.offer_activities import OfferActivities
 from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import (
-    BegunThoughts,
     HandOverActivities,
     PlanningActivities,
     ThinkingActivities,
@@ -24,6 +23,7 @@ from orchestrator.activities.rollback_activities import RollbackActivities, Swee
 from orchestrator.activities.tool_activities import ToolActivities
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.files import BegunThoughts
 from orchestrator.adapters.storage.protocols import (
     CatalogStore,
     GrantBook,
@@ -88,57 +88,45 @@ def all_activities(
         slots=fair,
         check_store=check_store,
     )
+    offering = OfferActivities(catalogs, routers)
+    rollback = RollbackActivities(
+        catalogs, tools, client, grants, serves_sagas=serves_sagas, slots=fair
+    )
+    sweep = SweepActivities(client, grants)
+    notices = notices or NoticeActivities()
     of_calls: Activities = [
         stored.pin_catalog,
         stored.await_state,
         kept.read_kept,
         await_key,
-        OfferActivities(catalogs, routers).offer_tools,
+        offering.offer_tools,
         preparing.prepare_call,
         preparing.prepare_overcharge,
         calling.invoke_tool,
         observing.observe_call,
-        *_of_rollbacks(
-            RollbackActivities(
-                catalogs, tools, client, grants, serves_sagas=serves_sagas, slots=fair
-            ),
-            SweepActivities(client, grants),
-        ),
-        *_of_notices(notices or NoticeActivities()),
-    ]
-    if planner is None:
-        return of_calls
-    planning = PlanningActivities(
-        catalogs, routers, planner, agents, traces, authority=authority, kept=kept, slots=fair
-    )
-    return [
-        *of_calls,
-        *_of_plans(planning, PlanActivities(catalog, catalogs, planning, authority)),
-        HandOverActivities(catalogs, agents).plan_hand_over,
-        ThinkingActivities(planning, preparing, kept, begun_thoughts).think,
-    ]
-
-
-def _of_rollbacks(rollback: RollbackActivities, sweep: SweepActivities) -> Activities:
-    return [
         rollback.collect_ledger,
         rollback.compensate,
         rollback.read_rollback,
         rollback.conclude_mission,
         sweep.find_stranded,
         sweep.recover_mission,
+        notices.read_notices,
+        notices.deliver_notice,
+        notices.note_undelivered,
     ]
-
-
-def _of_notices(notices: NoticeActivities) -> Activities:
-    return [notices.read_notices, notices.deliver_notice, notices.note_undelivered]
-
-
-def _of_plans(planning: PlanningActivities, plans: PlanActivities) -> Activities:
+    if planner is None:
+        return of_calls
+    planning = PlanningActivities(
+        catalogs, routers, planner, agents, traces, authority=authority, kept=kept, slots=fair
+    )
+    plans = PlanActivities(catalog, catalogs, planning, authority)
     return [
+        *of_calls,
         planning.split_goal,
         planning.check_model,
         planning.discover_tools,
         plans.preview_plan,
         plans.review_plan,
+        HandOverActivities(catalogs, agents).plan_hand_over,
+        ThinkingActivities(planning, preparing, kept, begun_thoughts).think,
     ]

@@ -1,7 +1,6 @@
 """Grants by a person's rule: verified again where the call is sent, against the rule's own card."""
 
 import hashlib
-from collections.abc import Iterator
 
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.expressions import parse_expression
@@ -28,17 +27,13 @@ def inputs_that_differ(tool: Tool) -> tuple[InputPath, ...]:
 
     Nothing is read from names: an amount that no contract declares as the price stays equal.
     """
-    return tuple(dict.fromkeys([*((name,) for name in tool.reference_inputs), *_prices(tool)]))
-
-
-def _prices(tool: Tool) -> Iterator[InputPath]:
-    for name, schema in tool.properties.items():
-        if schema.get(PRICE) is True:
-            yield (name,)
+    prices = (name for name, schema in tool.properties.items() if schema.get(PRICE) is True)
+    found: list[InputPath] = [(name,) for name in (*tool.reference_inputs, *prices)]
     expected = tool.price.expected if tool.price is not None else None
     place = place_of(parse_expression(expected.amount), tool) if expected is not None else None
     if place is not None and place.path:
-        yield place.path
+        found.append(place.path)
+    return tuple(dict.fromkeys(found))
 
 
 def counted_as(rule: AgainRule) -> StandingApproval:
@@ -76,11 +71,7 @@ def check_again_grant(
 
 
 def _not_permitted(
-    call: ToolCall,
-    rule: AgainRule,
-    card_type: str,
-    workers: MissionPolicy,
-    keys: PublicKeys | None,
+    call: ToolCall, rule: AgainRule, card_type: str, workers: MissionPolicy, keys: PublicKeys | None
 ) -> str | None:
     """Return why this worker does not accept the rule, whatever the call is."""
     if call.approvers:
@@ -122,7 +113,6 @@ def _not_covered(
     card_type: str,
     workers: MissionPolicy,
 ) -> str | None:
-    """Return why the rule does not cover the call."""
     ours = workers.confirmation.approvals_needed(
         card_type=card_type, tool=call.tool, amounts=call.amounts
     )

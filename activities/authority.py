@@ -5,11 +5,7 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from orchestrator.activities.again_grants import (
-    check_again_grant,
-    counted_as,
-    inputs_that_differ,
-)
+from orchestrator.activities.again_grants import check_again_grant, counted_as, inputs_that_differ
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.storage.protocols import StandingSpend
 from orchestrator.adapters.telemetry.instruments import (
@@ -23,12 +19,7 @@ from orchestrator.confirmation.deciders import approver_refusal
 from orchestrator.confirmation.models import Approve, Grant, call_digest
 from orchestrator.confirmation.policy import POLICY_PREFIX, is_same_person, shortest
 from orchestrator.confirmation.same_again import AgainTerms, terms_of
-from orchestrator.confirmation.signatures import (
-    PublicKeys,
-    Signer,
-    proved_signer,
-    unproved_sign_in,
-)
+from orchestrator.confirmation.signatures import PublicKeys, Signer, proved_signer, unproved_sign_in
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.errors import GrantRefused, OrchestratorError, OutsideWall, SignatureRefused
 from orchestrator.core.limits import Limits
@@ -95,9 +86,8 @@ def check_compensation(obligation: Obligation, *, serves_sagas: bool = False) ->
 def _check_runs_for(workflow_type: str, workflow_id: str, call_id: str) -> None:
     info = activity.info()
     if (info.workflow_type, info.workflow_id) != (workflow_type, workflow_id):
-        raise _unowned(
-            call_id, f"{info.workflow_type} {info.workflow_id} sent it, not {workflow_id}"
-        )
+        sent = f"{info.workflow_type} {info.workflow_id} sent it"
+        raise _unowned(call_id, f"{sent}, not {workflow_id}")
 
 
 def _unowned(call_id: str, reason: str) -> OrchestratorError:
@@ -232,12 +222,10 @@ class Authority:
     async def refusal_of(
         self, call: ToolCall, card_type: str | None, tool: Tool | None = None
     ) -> str | None:
-        """Return the reason to refuse the grant of a call; None if the grant is accepted.
+        """Return the reason to refuse the grant of a call; None if it is accepted, or missing.
 
-        Args:
-            call: with its grant; a call without a grant is not refused here.
-            card_type: the card type of its tool; None: the type that the call states.
-            tool: its tool, for a grant by a person's rule; None: no rule covers it.
+        Without `card_type`, the type that the call states counts; without `tool`, no person's
+        rule covers the call.
 
         Raises:
             ServiceUnavailable: as ApprovalKeysUnavailable: the keys cannot be fetched now.
@@ -275,10 +263,7 @@ class Authority:
 
 
 def governed(
-    prepared: PreparedCall,
-    wanted: PrepareInput,
-    workers: MissionPolicy,
-    keys: PublicKeys | None,
+    prepared: PreparedCall, wanted: PrepareInput, workers: MissionPolicy, keys: PublicKeys | None
 ) -> PreparedCall:
     """Return a prepared call under the worker's policy and its mission's policy.
 
@@ -293,26 +278,25 @@ def governed(
     own, ours = wanted.policy.confirmation, workers.confirmation
     needed = max(p.approvals_needed(**scope, amounts=call.amounts) for p in (own, ours))
     max_age = shortest(own.max_age_of(**scope), ours.max_age_of(**scope))
-    call = call.model_copy(
-        update={
-            "requester": wanted.requester,
-            "approvals_needed": needed,
-            "max_sign_in_age": max_age,
-        }
-    )
+    about = {"requester": wanted.requester, "approvals_needed": needed, "max_sign_in_age": max_age}
+    call = call.model_copy(update=about)
     also = ours.approvers_of(**scope)
     shown = card.model_copy(
         update={
             "opened_at": wanted.now,
             "expires_at": wanted.now
             + min(wanted.policy.confirmation_expiry, workers.confirmation_expiry),
-            "requester": wanted.requester,
+            **about,
             "requester_may_approve": own.requester_may_approve and ours.requester_may_approve,
             "operators_approvers": () if also == card.approvers else also,
-            "approvals_needed": needed,
             "signed": keys is not None,
-            "max_sign_in_age": max_age,
-            "digest": _digest(call, card.card_type, card.confirmation_id),
+            "digest": call_digest(
+                call,
+                arguments=call.arguments,
+                card_type=card.card_type,
+                confirmation_id=card.confirmation_id,
+                terms=call.approval_terms,
+            ),
         }
     )
     is_ours = ours.standing_for(**scope, amounts=call.amounts) is not None
@@ -327,10 +311,7 @@ def governed(
 
 
 def check_grant_rules(
-    call: ToolCall,
-    card_type: str,
-    workers: MissionPolicy,
-    keys: PublicKeys | None,
+    call: ToolCall, card_type: str, workers: MissionPolicy, keys: PublicKeys | None
 ) -> None:
     """Refuse a call whose grant does not come from permitted approvers.
 
@@ -351,7 +332,11 @@ def check_grant_rules(
         if workers.confirmation.standing_for(**scope, amounts=call.amounts) is None:
             raise _refused(call, f"no standing approval of this worker's policy covers {call.tool}")
         return
-    _check_expiry(call, grant, workers)
+    times: list[datetime] = [grant.granted_at, *(one.at for one in grant.approvals)]
+    opened = grant.opened_at
+    if opened is not None and max(times) > opened + workers.confirmation_expiry:
+        late = f"it was approved later than {workers.confirmation_expiry} after its card was opened"
+        raise _refused(call, f"{late}, which is what this worker's policy gives")
     max_age = shortest(call.max_sign_in_age, workers.confirmation.max_age_of(**scope))
     signers = _approvers(grant, keys, max_age)
     patterns = workers.confirmation.approvers_of(**scope)
@@ -366,7 +351,8 @@ def check_grant_rules(
         if refusal is not None:
             raise _refused(call, refusal)
     ours = workers.confirmation.approvals_needed(**scope, amounts=call.amounts)
-    if max(call.approvals_needed, ours) > 1 and not _are_two([one.subject for one in signers]):
+    are_two = any(not is_same_person(one.subject, signers[0].subject) for one in signers[1:])
+    if max(call.approvals_needed, ours) > 1 and not are_two:
         raise _refused(call, f"{call.tool} needs the approvals of two different people")
 
 
@@ -402,31 +388,6 @@ def _approvers(grant: Grant, keys: PublicKeys | None, max_age: timedelta | None)
         )
         for one in grant.of_people()
     ]
-
-
-def _check_expiry(call: ToolCall, grant: Grant, workers: MissionPolicy) -> None:
-    times: list[datetime] = [grant.granted_at, *(one.at for one in grant.approvals)]
-    opened = grant.opened_at
-    if opened is not None and max(times) > opened + workers.confirmation_expiry:
-        raise _refused(
-            call,
-            f"it was approved later than {workers.confirmation_expiry} after its card was opened, "
-            "which is what this worker's policy gives",
-        )
-
-
-def _are_two(names: list[str]) -> bool:
-    return any(not is_same_person(name, names[0]) for name in names[1:])
-
-
-def _digest(call: ToolCall, card_type: str, confirmation_id: str) -> str:
-    return call_digest(
-        call,
-        arguments=call.arguments,
-        card_type=card_type,
-        confirmation_id=confirmation_id,
-        terms=call.approval_terms,
-    )
 
 
 def _refused(call: ToolCall, reason: str) -> GrantRefused:

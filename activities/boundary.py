@@ -65,10 +65,7 @@ def translated_errors() -> Iterator[None]:
 async def catalog_of(catalogs: CatalogStore, digest: str, until: float | None = None) -> Catalog:
     """Return the catalog of a digest; reading it uses a thread only if that takes I/O.
 
-    Args:
-        catalogs: the store of catalogs.
-        digest: of the catalog.
-        until: deadline for the store, by the event loop's clock; None: no limit.
+    `until` is the deadline for the store, by the event loop's clock; None: no limit.
     """
     if (known := catalogs.in_memory(digest)) is not None:
         return known
@@ -89,10 +86,7 @@ def was_tried() -> bool:
 
 
 def missing_state_error(
-    error: StateMissing,
-    *,
-    is_last: bool = False,
-    nothing_sent: bool = True,
+    error: StateMissing, *, is_last: bool = False, nothing_sent: bool = True
 ) -> ApplicationError:
     """Return the failure for missing state; after the last one, the workflow waits visibly.
 
@@ -189,9 +183,7 @@ def store_deadline(within_s: float | None = None) -> float:
 
 
 @asynccontextmanager
-async def heartbeats(
-    details: Callable[[], Sequence[object]] = tuple,
-) -> AsyncIterator[None]:
+async def heartbeats(details: Callable[[], Sequence[object]] = tuple) -> AsyncIterator[None]:
     """Heartbeat while the body runs, so that the server soon notices if the worker dies.
 
     The next attempt gets the `details` of the last heartbeat that the server received.
@@ -222,10 +214,22 @@ async def metered(telemetry: Telemetry | None = None) -> AsyncIterator[Meter]:
     if (outer := opened()) is not None:
         yield outer
         return
-    earlier = _of_earlier_attempts()
+    found = UsageSoFar.found_in(activity.info().heartbeat_details)
+    earlier = Usage() if found is None else found.usage_so_far
     watch = None if telemetry is None else partial(model_span, telemetry)
-    with open_meter(earlier, _record_usage, watch) as meter:
-        async with heartbeats(lambda: _details_of(meter)):
+
+    def record(usage: Usage) -> None:
+        if not activity.info().is_local:
+            activity.heartbeat(UsageSoFar(usage_so_far=usage))
+
+    def details() -> tuple[UsageSoFar, ...]:
+        if not meter.text and meter.usage == Usage():
+            return ()
+        attempt = activity.info().attempt
+        return (UsageSoFar(usage_so_far=meter.usage, text=meter.text, attempt=attempt),)
+
+    with open_meter(earlier, record, watch) as meter:
+        async with heartbeats(details):
             try:
                 yield meter
             except Exception as error:
@@ -234,35 +238,14 @@ async def metered(telemetry: Telemetry | None = None) -> AsyncIterator[Meter]:
                 raise _with_usage(error, meter.usage) from error
 
 
-def _record_usage(usage: Usage) -> None:
-    if not activity.info().is_local:
-        activity.heartbeat(_so_far(usage))
-
-
-def _details_of(meter: Meter) -> tuple[UsageSoFar, ...]:
-    if not meter.text and meter.usage == Usage():
-        return ()
-    attempt = activity.info().attempt
-    return (UsageSoFar(usage_so_far=meter.usage, text=meter.text, attempt=attempt),)
-
-
-def _of_earlier_attempts() -> Usage:
-    found = UsageSoFar.found_in(activity.info().heartbeat_details)
-    return Usage() if found is None else found.usage_so_far
-
-
-def _so_far(usage: Usage) -> UsageSoFar:
-    return UsageSoFar(usage_so_far=usage)
-
-
 def _with_usage(error: Exception, usage: Usage) -> ApplicationError:
-    """Return the same failure with the usage as its last detail."""
+    so_far = UsageSoFar(usage_so_far=usage)
     if not isinstance(error, ApplicationError):
-        return ApplicationError(str(error), _so_far(usage), type=type(error).__name__)
+        return ApplicationError(str(error), so_far, type=type(error).__name__)
     return ApplicationError(
         error.message,
         *error.details,
-        _so_far(usage),
+        so_far,
         type=error.type,
         non_retryable=error.non_retryable,
         next_retry_delay=error.next_retry_delay,
@@ -285,7 +268,9 @@ def translated_troubles() -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        wait = _asked_wait(error.retry_after_s)
+        seconds, wait = error.retry_after_s, None
+        if seconds is not None and seconds >= 0:
+            wait = timedelta(seconds=min(seconds, _YEAR_S))
         is_short = wait is None or wait <= LONGEST_QUIET_WAIT
         raise ApplicationError(
             str(error),
@@ -296,13 +281,6 @@ def translated_troubles() -> Iterator[None]:
             non_retryable=not (error.retryable and is_short),
             next_retry_delay=wait if is_short and wait else None,
         ) from error
-
-
-def _asked_wait(seconds: float | None) -> timedelta | None:
-    """Return the wait that a provider asks for, at most a year."""
-    if seconds is None or not seconds >= 0:
-        return None
-    return timedelta(seconds=min(seconds, _YEAR_S))
 
 
 def spent_on(error: OrchestratorError, usage: Usage | None) -> PlanStepOutput:

@@ -2,10 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Sequence
 from typing import Final, cast
-
-from pydantic import JsonValue
 
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.card_types import CANCELLATION, DEFAULT_CARD
@@ -25,7 +22,6 @@ from orchestrator.saga.cancel_arguments import (
 )
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation
-from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.saga.own_cancels import doubt_about, obligations_named
 
 _PROBE_S: Final = 3.0
@@ -52,7 +48,11 @@ class CancelReview:
             return None
         known = catalog.tools
         answers = [plain_answer(known.get(o.tool), o.body) for o in wanted.observations]
-        found = await self._found(wanted, catalog, tool, answers)
+        named = names_in_answers(catalog, tool, wanted.arguments).items()
+        probed = await self._probed(wanted, catalog, tool)
+        found = tuple(items_holding(list(named), answers if probed is None else [probed]))
+        if probed is not None:
+            found = found or (probed,)
         return AskedCancel(doubt, found=found, leaves_a_consequence=not own)
 
     def check(self, catalog: Catalog, tool: Tool, call: ToolCall) -> None:
@@ -63,25 +63,17 @@ class CancelReview:
         """
         if tool.effect is not Effect.CANCEL or call.card_type == CANCELLATION:
             return
-        doubt = _doubt_about_noted(call, answered_inputs(catalog, tool))
+        noted = call.cancels
+        doubt: str | None = "its mission's ledger does not hold this call"
+        if noted is not None and (noted.tool, noted.arguments) == (call.tool, call.arguments):
+            own = _own(call.named, call.mission_id)
+            doubt = doubt_about(own, noted, answered_inputs(catalog, tool))
         if doubt is not None:
             raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation: {doubt}")
-
-    async def _found(
-        self, wanted: PrepareInput, catalog: Catalog, tool: Tool, answers: Sequence[JsonValue]
-    ) -> tuple[JsonObject, ...]:
-        """Return the thing to be cancelled, as its probe or an earlier answer shows it."""
-        named = names_in_answers(catalog, tool, wanted.arguments).items()
-        answer = await self._probed(wanted, catalog, tool)
-        if answer is not None:
-            held = tuple(items_holding(list(named), [answer]))
-            return held or (answer,)
-        return tuple(items_holding(list(named), answers))
 
     async def _probed(
         self, wanted: PrepareInput, catalog: Catalog, tool: Tool
     ) -> JsonObject | None:
-        """Return the probe's answer; None if there is no probe or the probe fails."""
         probe = probe_for(catalog, tool, wanted.arguments)
         if probe is None:
             return None
@@ -98,8 +90,12 @@ class CancelReview:
                     timeout_s=_PROBE_S,
                     mission_id=wanted.mission_id,
                 )
-            found = _about(arguments, outcome)
-            return cast("JsonObject", plain_answer(asked, found)) if found is not None else None
+            body = trim_body(outcome.body)
+            if outcome.kind != "succeeded" or not isinstance(body, dict):
+                return None
+            if any(name in body and body[name] != value for name, value in arguments.items()):
+                return None  # the answer is about another reference
+            return cast("JsonObject", plain_answer(asked, body))
         return None
 
 
@@ -111,23 +107,6 @@ def approved_as(tool: Tool, call: ToolCall) -> str | None:
     # because a written workflow says so: the call keeps that card type.
     is_asked = call.card_type == DEFAULT_CARD or call.grant is not None
     return call.card_type if tool.card_type is None and is_asked else tool.card_type
-
-
-def _about(asked: JsonObject, outcome: ToolOutcome) -> JsonObject | None:
-    """Return the probe's answer unless it is about another reference."""
-    body = trim_body(outcome.body)
-    if outcome.kind != "succeeded" or not isinstance(body, dict):
-        return None
-    about_another = any(name in body and body[name] != value for name, value in asked.items())
-    return None if about_another else body
-
-
-def _doubt_about_noted(call: ToolCall, answered: Collection[str]) -> str | None:
-    """Return the doubt that a call, as its mission noted it, is its own; None without a doubt."""
-    noted = call.cancels
-    if noted is None or (noted.tool, noted.arguments) != (call.tool, call.arguments):
-        return "its mission's ledger does not hold this call"
-    return doubt_about(_own(call.named, call.mission_id), noted, answered)
 
 
 def _own(obligations: tuple[Obligation, ...], mission_id: str) -> Ledger:

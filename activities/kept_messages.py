@@ -11,7 +11,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import JsonValue, TypeAdapter
 from temporalio import activity
@@ -23,10 +23,7 @@ from orchestrator.adapters.storage.protocols import (
     observation_missing,
     unkept,
 )
-from orchestrator.core.errors import (
-    StateMissing,
-    StoreUnavailable,
-)
+from orchestrator.core.errors import StateMissing, StoreUnavailable
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import BodyRef, JsonObject
 from orchestrator.messages import names
@@ -50,6 +47,7 @@ _OBSERVATIONS: Final = TypeAdapter(tuple[Observation, ...])
 _FACTS: Final = TypeAdapter(tuple[Fact, ...])
 
 T = TypeVar("T", bound=PrepareInput)
+Restored = TypeVar("Restored", bound=PrepareInput | StepContext)
 Seen = TypeVar("Seen", Fact, Observation)
 _Node = tuple[str, tuple[Observation, ...]]
 """The key of the earlier observations, and the observations of this node."""
@@ -89,7 +87,7 @@ class KeptMessages:
         """Return the whole context that a message refers to."""
         if isinstance(message, StepContext):
             return message.model_copy(update=await self._bodies(message))
-        return await asyncio.to_thread(self._context, message)
+        return await asyncio.to_thread(self._restored, message, StepContext)
 
     async def keep(self, message: StepContext | KeptMessage, selection: Selection) -> Selection:
         """Store the observations of a message, and the selection made from them.
@@ -102,20 +100,14 @@ class KeptMessages:
         return await asyncio.to_thread(self._keep, message, selection)
 
     async def prepared(self, message: T | KeptMessage, kind: type[T]) -> T:
-        """Return the whole call to prepare, with the facts that may name its arguments.
-
-        Args:
-            message: the message as received.
-            kind: PrepareInput, or a subclass of it.
-        """
+        """Return the whole call to prepare, with the facts that may name its arguments."""
         if not isinstance(message, KeptMessage):
             whole = message.model_copy(update=await self._bodies(message))
             facts = facts_naming(whole.arguments, whole.facts)
             return whole.model_copy(update={"facts": facts})
-        return await asyncio.to_thread(self._prepared, message, kind)
+        return await asyncio.to_thread(self._restored, message, kind)
 
     async def _bodies(self, message: StepContext | PrepareInput) -> dict[str, object]:
-        """Return facts and observations with their stored bodies."""
         facts, seen, mission_id = message.facts, message.observations, message.mission_id
         if not any([*(one.body_ref for one in facts), *(one.body_ref for one in seen)]):
             return {}
@@ -179,23 +171,14 @@ class KeptMessages:
 
     # -- a message --------------------------------------------------------------------------------
 
-    def _context(self, message: KeptMessage) -> StepContext:
-        context = StepContext.model_validate(self._fields(message))
-        return context.model_copy(
-            update={
-                "facts": tuple(self._whole(f, message.of_mission) for f in context.facts),
-                "observations": self._all(message, context.observations),
-            }
-        )
-
-    def _prepared(self, message: KeptMessage, kind: type[T]) -> T:
-        wanted = kind.model_validate(self._fields(message))
-        facts = tuple(self._whole(fact, message.of_mission) for fact in wanted.facts)
-        changes = {
-            "facts": facts_naming(wanted.arguments, facts),
-            "observations": self._all(message, wanted.observations),
-        }
-        return wanted.model_copy(update=changes)
+    def _restored(self, message: KeptMessage, kind: type[Restored]) -> Restored:
+        made = kind.model_validate(self._fields(message))
+        facts = tuple(self._whole(fact, message.of_mission) for fact in made.facts)
+        if (arguments := getattr(made, "arguments", None)) is not None:  # of a call
+            facts = facts_naming(arguments, facts)
+        seen = self._all(message, made.observations)
+        whole = made.model_copy(update={"facts": facts, "observations": seen})
+        return cast("Restored", whole)
 
     def _fields(self, message: KeptMessage) -> dict[str, Any]:
         terms: dict[str, Any] | None = message.new_terms
@@ -213,7 +196,6 @@ class KeptMessages:
         return {**terms, **message.changes}
 
     def _all(self, message: KeptMessage, own: tuple[Observation, ...]) -> tuple[Observation, ...]:
-        """Return every observation of the leg, the oldest first."""
         fresh = tuple(self._whole(one, message.of_mission) for one in own)
         parts = [fresh]
         key = message.past
@@ -243,10 +225,9 @@ class KeptMessages:
         }
         if self._put(message.of_mission, message.keep_as, json.dumps(node).encode()):
             return selection
-        return self._selection(message.of_mission, message.keep_as)
-
-    def _selection(self, mission_id: str, key: str) -> Selection:
-        return Selection.model_validate(json.loads(self._store.get(mission_id, key))["selection"])
+        return Selection.model_validate(
+            json.loads(self._store.get(message.of_mission, message.keep_as))["selection"]
+        )
 
     def _put(self, mission_id: str, key: str, piece: bytes) -> bool:
         try:
@@ -274,7 +255,6 @@ class KeptMessages:
         return node
 
     def _hold(self, at: tuple[str, str], piece: Any, size: int) -> None:
-        """Cache a stored piece in memory; the oldest pieces make room."""
         if at not in self._pieces:
             self._pieces[at] = (piece, size)
             self._held += size
@@ -293,8 +273,13 @@ _LONGEST_ID = 200
 
 
 def facts_naming(arguments: JsonObject, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Return the facts that may name a call's arguments."""
-    wanted = {value for value in _scalars(arguments) if _may_name(value)}
+    """Return the facts that may name a call's arguments: no long text, no boolean is an id."""
+    wanted = {
+        value
+        for value in _scalars(arguments)
+        if (isinstance(value, int) and not isinstance(value, bool))
+        or (isinstance(value, str) and 0 < len(value) <= _LONGEST_ID and not is_handle(value))
+    }
     return tuple(fact for fact in facts if not wanted.isdisjoint(_scalars(fact.body)))
 
 
@@ -307,10 +292,3 @@ def _scalars(value: JsonValue) -> Iterator[str | int | float | None]:
             yield from _scalars(held)
     else:
         yield value
-
-
-def _may_name(value: JsonValue) -> bool:
-    """Return True if a value could be an id: no long text, no boolean."""
-    if isinstance(value, str):
-        return 0 < len(value) <= _LONGEST_ID and not is_handle(value)
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from temporalio import activity
@@ -138,29 +137,23 @@ class FeedReader:
             _trim(self._deciders)
             return []
         key = (getattr(event, "confirmation_id", ""), getattr(event, "digest", ""))
-        requester = await self._known_requester(event.mission_id)
+        if event.mission_id not in self._requesters:
+            self._requesters[event.mission_id] = await self._requester_of(event.mission_id)
+            _trim(self._requesters)
+        requester = self._requesters[event.mission_id]
         notice = announced(
             event, requester=requester, decided_by=", ".join(self._deciders.get(key, ()))
         )
-        if notice is None or _is_old(notice.event, notice.at, wanted.began_at):
+        # What was closed before notices were first switched on is announced to nobody.
+        is_old = notice is not None and wanted.began_at is not None and notice.at < wanted.began_at
+        if notice is None or (is_old and notice.event not in ANNOUNCES_OPEN):
             return []
         return list(self._rules.deliveries(notice))
-
-    async def _known_requester(self, mission_id: str) -> str:
-        if mission_id not in self._requesters:
-            self._requesters[mission_id] = await self._requester_of(mission_id)
-            _trim(self._requesters)
-        return self._requesters[mission_id]
 
 
 def _trim(kept: OrderedDict[tuple[str, str], list[str]] | OrderedDict[str, str]) -> None:
     while len(kept) > _KNOWN:
         kept.popitem(last=False)
-
-
-def _is_old(event: str, at: datetime, began_at: datetime | None) -> bool:
-    """Return True for what was closed before notices were first switched on."""
-    return began_at is not None and at < began_at and event not in ANNOUNCES_OPEN
 
 
 class NoticeActivities:
@@ -189,8 +182,17 @@ class NoticeActivities:
         """Make one attempt to deliver a notice to a channel."""
         desk = _configured(self._desk)
         async with heartbeats():
-            with translated_errors(), _retried():
-                return await desk.deliver(wanted)
+            with translated_errors():
+                try:
+                    return await desk.deliver(wanted)
+                except NoticeUndelivered as error:
+                    wait = error.retry_after_s
+                    raise ApplicationError(
+                        str(error),
+                        type=error.code,
+                        non_retryable=error.final,
+                        next_retry_delay=timedelta(seconds=wait) if wait else None,
+                    ) from None
 
     @activity.defn(name=names.NOTE_UNDELIVERED)
     async def note_undelivered(self, wanted: UndeliveredInput) -> Undelivered:
@@ -208,18 +210,3 @@ def _configured(part: Part | None) -> Part:
             type="NoticesNotConfigured",
         )
     return part
-
-
-@contextmanager
-def _retried() -> Iterator[None]:
-    """Raise an undelivered notice as a failure that is retried when its receiver asks for it."""
-    try:
-        yield
-    except NoticeUndelivered as error:
-        wait = error.retry_after_s
-        raise ApplicationError(
-            str(error),
-            type=error.code,
-            non_retryable=error.final,
-            next_retry_delay=timedelta(seconds=wait) if wait else None,
-        ) from None

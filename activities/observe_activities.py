@@ -1,7 +1,6 @@
 """Observe calls: send each as its workflow makes it, without asking and without a way back."""
 
 from datetime import timedelta
-from typing import Final
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -17,9 +16,11 @@ from orchestrator.activities.boundary import (
 )
 from orchestrator.activities.tool_activities import (
     NOTHING_SENT,
+    ONCE,
     ToolActivities,
     earlier_may_have_arrived,
     is_deferred,
+    is_sent_once,
     kept_outcome,
     note_arrival,
     postponed,
@@ -35,8 +36,6 @@ from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.cancel_arguments import draft_cancel, draft_obligation
 from orchestrator.saga.obligation import CancelCall, Obligation
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
-
-_ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
 
 
 class ObserveActivities(ToolActivities):
@@ -63,7 +62,8 @@ class ObserveActivities(ToolActivities):
                 check_sender(wanted, serves_sagas=self._authority.serves_sagas)
                 catalog = await catalog_of(self._catalogs, wanted.catalog_digest, store_deadline())
                 tool = catalog.tool(wanted.tool)
-            call = _call_of(wanted, tool)
+            arguments = {name: wanted.key for name in tool.reference_inputs} | wanted.arguments
+            call = ToolCall(**wanted.ref, arguments=arguments, timeout_s=wanted.timeout_s)
             obligation, cancel = _entries(wanted, call, catalog, tool, clock)
             with postponed(call):
                 outcome = await self._sent_once(catalog, tool, call, wanted.attempts)
@@ -75,9 +75,8 @@ class ObserveActivities(ToolActivities):
     async def _sent_once(
         self, catalog: Catalog, tool: Tool, call: ToolCall, attempts: int
     ) -> ToolOutcome:
-        repeatable = not tool.is_side_effect or tool.idempotency_key is not None
-        if not repeatable and earlier_may_have_arrived(call):
-            return ToolOutcome(kind="unknown", reason=_ONCE)
+        if is_sent_once(tool) and earlier_may_have_arrived(call):
+            return ToolOutcome(kind="unknown", reason=ONCE)
         try:
             outcome = await self._tools.call(
                 catalog,
@@ -96,7 +95,9 @@ class ObserveActivities(ToolActivities):
         except TransportFailed as error:
             kind: OutcomeKind = "unknown" if error.may_have_arrived else "rejected"
             outcome = ToolOutcome(kind=kind, reason=str(error), deferred=not error.may_have_arrived)
-        if repeatable and activity.info().attempt < attempts and _is_open(outcome):
+        is_open = outcome.kind == "unknown" or is_deferred(outcome)
+        is_open = is_open and not (outcome.is_unproved or outcome.doubted or outcome.wanted)
+        if is_open and activity.info().attempt < attempts and not is_sent_once(tool):
             note_arrival(call, may_have_arrived=not is_deferred(outcome))
             wait_s = spread_wait(outcome.retry_after_s)
             raise ApplicationError(
@@ -105,13 +106,13 @@ class ObserveActivities(ToolActivities):
                 next_retry_delay=None if wait_s is None else timedelta(seconds=wait_s),
             )
         outcome = with_cancel_arguments(catalog, tool, call, outcome)
-        return kept_outcome(_classified(outcome, tool, call))
-
-
-def _call_of(wanted: ObserveInput, tool: Tool) -> ToolCall:
-    """Return the call with the references that a request without them would not be known by."""
-    arguments = {name: wanted.key for name in tool.reference_inputs} | wanted.arguments
-    return ToolCall(**wanted.ref, arguments=arguments, timeout_s=wanted.timeout_s)
+        if earlier_may_have_arrived(call):
+            # A refusal settles nothing after an attempt that may have arrived.
+            if tool.is_side_effect and outcome.kind == "rejected":
+                outcome = outcome.model_copy(update={"kind": "unknown"})
+        elif outcome.kind == "unknown" and is_deferred(outcome):
+            outcome = outcome.model_copy(update={"kind": "rejected", "reason": outcome.why})
+        return kept_outcome(outcome)
 
 
 def _entries(
@@ -133,19 +134,3 @@ def _entries(
         "workflow_id": info.workflow_id if is_from_saga(call) else "",
     }
     return drafted.model_copy(update=noted), None
-
-
-def _is_open(outcome: ToolOutcome) -> bool:
-    """Return True if another attempt may succeed."""
-    is_open = outcome.kind == "unknown" or is_deferred(outcome)
-    return is_open and not (outcome.is_unproved or outcome.doubted or outcome.wanted)
-
-
-def _classified(outcome: ToolOutcome, tool: Tool, call: ToolCall) -> ToolOutcome:
-    """Return the outcome; a refusal settles nothing after an attempt that may have arrived."""
-    if earlier_may_have_arrived(call):
-        doubted = tool.is_side_effect and outcome.kind == "rejected"
-        return outcome.model_copy(update={"kind": "unknown"}) if doubted else outcome
-    if outcome.kind == "unknown" and is_deferred(outcome):
-        return outcome.model_copy(update={"kind": "rejected", "reason": outcome.why})
-    return outcome

@@ -50,7 +50,16 @@ class ToolOffers:
         Raises:
             ToolNotFound: no tool has one of the names.
         """
-        part = self._part(catalog, wanted.tools)
+        key = (catalog.digest, wanted.tools)
+        if key not in self._parts:
+            found: dict[str, Tool] = {}
+            for pattern in wanted.tools:
+                fitting = [name for name in catalog.tools if fnmatchcase(name, pattern)]
+                found |= {
+                    name: catalog.tools[name] for name in fitting or [catalog.tool(pattern).name]
+                }
+            self._parts[key] = Catalog(catalog.documents, found)
+        part = self._parts[key]
         chosen = list(part.tools)
         if wanted.request and len(chosen) > _FEW:
             chosen = list(self._routers(part).route(wanted.request).tools)
@@ -67,15 +76,3 @@ class ToolOffers:
                 for tool in map(part.tool, chosen)
             )
         )
-
-    def _part(self, catalog: Catalog, patterns: tuple[str, ...]) -> Catalog:
-        key = (catalog.digest, patterns)
-        if key not in self._parts:
-            found: dict[str, Tool] = {}
-            for pattern in patterns:
-                fitting = [name for name in catalog.tools if fnmatchcase(name, pattern)]
-                found |= {
-                    name: catalog.tools[name] for name in fitting or [catalog.tool(pattern).name]
-                }
-            self._parts[key] = Catalog(catalog.documents, found)
-        return self._parts[key]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Protocol
 
 from temporalio import activity
@@ -16,7 +15,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.card_content import CancelTerms
 from orchestrator.core.pii import as_written
 from orchestrator.messages import names
-from orchestrator.messages.mission import BegunPlan, MissionRequest, begin_of
+from orchestrator.messages.mission import BegunPlan, begin_of
 from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.plan_preview import (
     PlanInput,
@@ -44,11 +43,9 @@ class Plans(Protocol):
 
     async def split_goal(self, mission: BeginInput) -> BegunPlan:
         """Return the checked plan of a goal."""
-        ...
 
     async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
         """Return the tools of a leg's first step, without recording them."""
-        ...
 
 
 class PlanActivities:
@@ -73,27 +70,24 @@ class PlanActivities:
         request, now = wanted.request, wanted.now or activity.info().scheduled_time
         async with heartbeats():
             with translated_errors():
-                return await self._preview_of(request, now)
-
-    async def _preview_of(self, request: MissionRequest, now: datetime) -> PlanPreview:
-        # Store the catalog as at the start of a mission: a planner reads catalogs by their digests.
-        await asyncio.to_thread(self._catalogs.put, self._catalog)
-        begin = begin_of(
-            request,
-            mission_id=request.mission_id or _SHOWN_AS,
-            now=now,
-            catalog_digest=self._catalog.digest,
-            read_only=False,
-            observe=False,
-        )
-        plan = await self._plans.split_goal(begin)
-        shown = await self._preview(plan, begin, self._catalog)
-        return shown.model_copy(
-            update={
-                "needs_approval": plan.needs_approval,
-                "asks_first": asks_first(plan) and not plan.needs_approval,
-            }
-        )
+                # Store the catalog as at the start of a mission: planners read it by its digest.
+                await asyncio.to_thread(self._catalogs.put, self._catalog)
+                begin = begin_of(
+                    request,
+                    mission_id=request.mission_id or _SHOWN_AS,
+                    now=now,
+                    catalog_digest=self._catalog.digest,
+                    read_only=False,
+                    observe=False,
+                )
+                plan = await self._plans.split_goal(begin)
+                shown = await self._preview(plan, begin, self._catalog)
+                return shown.model_copy(
+                    update={
+                        "needs_approval": plan.needs_approval,
+                        "asks_first": asks_first(plan) and not plan.needs_approval,
+                    }
+                )
 
     @activity.defn(name=names.REVIEW_PLAN)
     async def review_plan(self, wanted: PlanReviewInput) -> PlanReview:
@@ -105,22 +99,24 @@ class PlanActivities:
             with translated_errors():
                 if wanted.grant is not None:
                     return PlanReview(refusal=await self._refusal(wanted))
-                return await self._asking(wanted)
-
-    async def _asking(self, wanted: PlanReviewInput) -> PlanReview:
-        catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
-        shown = await self._preview(wanted.plan, _begun(wanted), catalog)
-        prepared = await self._authority.over(prepared_plan(wanted, shown), as_wanted(wanted))
-        if prepared.card is None:
-            return PlanReview(refusal="; ".join(prepared.problems))
-        ends = [m for m in (prepared.card.expires_at, wanted.ends_at) if m is not None]
-        # The approval is for the plan's own digest, as `mission plan` shows it.
-        changes = {"digest": shown.digest, "expires_at": min(ends, default=None)}
-        card = prepared.card.model_copy(update=changes)
-        return PlanReview(shown=shown, card=card, approval_keys=prepared.approval_keys)
+                catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
+                fields = ("mission_id", "goal", "inputs", "catalog_digest")
+                begin = BeginInput(
+                    **{name: getattr(wanted, name) for name in fields}, now=wanted.planned_at
+                )
+                shown = await self._preview(wanted.plan, begin, catalog)
+                prepared = await self._authority.over(
+                    prepared_plan(wanted, shown), as_wanted(wanted)
+                )
+                if prepared.card is None:
+                    return PlanReview(refusal="; ".join(prepared.problems))
+                ends = [m for m in (prepared.card.expires_at, wanted.ends_at) if m is not None]
+                # The approval is for the plan's own digest, as `mission plan` shows it.
+                changes = {"digest": shown.digest, "expires_at": min(ends, default=None)}
+                card = prepared.card.model_copy(update=changes)
+                return PlanReview(shown=shown, card=card, approval_keys=prepared.approval_keys)
 
     async def _refusal(self, wanted: PlanReviewInput) -> str | None:
-        """Return the reason to refuse an approval of this plan; None if the approval is valid."""
         grant, shown = wanted.grant, wanted.shown
         assert grant is not None
         if shown is None or grant.digest != shown.digest or not is_shown(wanted.plan, shown):
@@ -148,7 +144,21 @@ class PlanActivities:
     ) -> PlannedLeg:
         names_shown = [name for order in leg.orders for name in order.tools]
         if not names_shown:
-            selection = await self._plans.first_selection(_first_step(leg, begin), catalog)
+            selection = await self._plans.first_selection(
+                StepContext(
+                    mission_id=begin.mission_id,
+                    leg_id=leg.leg_id,
+                    step=1,
+                    mission_goal=begin.goal,
+                    leg_goal=leg.goal,
+                    agent=leg.agent,
+                    inputs=as_written(begin.inputs),
+                    orders=leg.orders,
+                    now=begin.now,
+                    catalog_digest=begin.catalog_digest,
+                ),
+                catalog,
+            )
             fits = selection.fits and selection.band != "fail_open"
             reads = [n for n in selection.tools if not catalog.tool(n).is_side_effect]
             names_shown = reads[:1] if fits else []
@@ -160,20 +170,20 @@ class PlanActivities:
             planned_by=leg.planned_by,
             depends_on=leg.depends_on,
             stage=_stages(plan.legs)[leg.leg_id],
-            tools=tuple(_tool(tool) for tool in tools if is_inside(tool, (leg.agent.wall,))),
+            tools=tuple(
+                PlannedTool(
+                    name=tool.name,
+                    title=tool.title,
+                    is_side_effect=tool.is_side_effect,
+                    card_type=_card_type(tool),
+                    cancellation=_cancellation(tool) if tool.is_side_effect else "",
+                )
+                for tool in tools
+                if is_inside(tool, (leg.agent.wall,))
+            ),
             orders=leg.orders,
             serves=leg.serves,
         )
-
-
-def _begun(wanted: PlanReviewInput) -> BeginInput:
-    return BeginInput(
-        mission_id=wanted.mission_id,
-        goal=wanted.goal,
-        inputs=wanted.inputs,
-        now=wanted.planned_at,
-        catalog_digest=wanted.catalog_digest,
-    )
 
 
 def _stages(legs: Sequence[LegPlan]) -> dict[str, int]:
@@ -189,31 +199,6 @@ def _stages(legs: Sequence[LegPlan]) -> dict[str, int]:
     for leg in legs:
         stage(leg)
     return found
-
-
-def _first_step(leg: LegPlan, begin: BeginInput) -> StepContext:
-    return StepContext(
-        mission_id=begin.mission_id,
-        leg_id=leg.leg_id,
-        step=1,
-        mission_goal=begin.goal,
-        leg_goal=leg.goal,
-        agent=leg.agent,
-        inputs=as_written(begin.inputs),
-        orders=leg.orders,
-        now=begin.now,
-        catalog_digest=begin.catalog_digest,
-    )
-
-
-def _tool(tool: Tool) -> PlannedTool:
-    return PlannedTool(
-        name=tool.name,
-        title=tool.title,
-        is_side_effect=tool.is_side_effect,
-        card_type=_card_type(tool),
-        cancellation=_cancellation(tool) if tool.is_side_effect else "",
-    )
 
 
 def _card_type(tool: Tool) -> str | None:

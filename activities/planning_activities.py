@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from inspect import isawaitable
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from temporalio import activity
 
@@ -19,6 +20,7 @@ from orchestrator.activities.boundary import (
 from orchestrator.activities.fair_slots import FairSlots, provider_of_model
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
 from orchestrator.activities.prepare_activities import PrepareActivities
+from orchestrator.adapters.storage.files import BegunThoughts
 from orchestrator.adapters.storage.protocols import CatalogStore, RouteTraces
 from orchestrator.adapters.telemetry.instruments import (
     Telemetry,
@@ -42,7 +44,7 @@ from orchestrator.core.record import shared_fields
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.failure_details import ModelCheck
-from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
+from orchestrator.messages.leg import HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan
 from orchestrator.messages.mission_policy import BeginInput
 from orchestrator.messages.step import (
@@ -144,7 +146,19 @@ class PlanningActivities:
         """Return the checked plan of a goal, if the worker's policy lets it begin."""
         brief = mission.brief
         with self.place(brief.planner, brief.model, mission.mission_id):
-            return self._authority.begun(await self._split(mission), mission)
+            async with self.metered() as meter:
+                with translated_errors():
+                    self._authority.check_begin(mission)
+                    left = left_of_limits(self._authority.limits(mission.policy), mission.used)
+                    brief = brief.model_copy(update={"allowance": left.of_models()})
+                    catalog = await catalog_of(self._catalogs, brief.catalog_digest)
+                    plan = await self._planned(brief, catalog)
+                    check_plan(plan)
+                    check_orders(plan, catalog, read_only=brief.read_only)
+                    self._guard.walls.check_plan(plan, catalog)
+                    plan = within_profiles(plan, self._agents)
+                    plan = plan.model_copy(update={"usage": _taken(meter, plan.usage)})
+            return self._authority.begun(plan, mission)
 
     @contextmanager
     def place(self, planner: str | None, model: str | None, mission_id: str) -> Iterator[None]:
@@ -159,20 +173,6 @@ class PlanningActivities:
             return
         with translated_errors(), self._slots.taken(provider_of_model(model), mission_id):
             yield
-
-    async def _split(self, mission: BeginInput) -> MissionPlan:
-        async with self.metered() as meter:
-            with translated_errors():
-                self._authority.check_begin(mission)
-                left = left_of_limits(self._authority.limits(mission.policy), mission.used)
-                brief = mission.brief.model_copy(update={"allowance": left.of_models()})
-                catalog = await catalog_of(self._catalogs, brief.catalog_digest)
-                plan = await self._planned(brief, catalog)
-                check_plan(plan)
-                check_orders(plan, catalog, read_only=brief.read_only)
-                self._guard.walls.check_plan(plan, catalog)
-                plan = within_profiles(plan, self._agents)
-                return plan.model_copy(update={"usage": _taken(meter, plan.usage)})
 
     async def _planned(self, brief: GoalBrief, catalog: Catalog) -> MissionPlan:
         """Return the planner's plan; plan without the model if it stays unavailable.
@@ -230,7 +230,10 @@ class PlanningActivities:
                 catalog_digest=context.catalog_digest,
             ),
         )
-        selection = _with_discovered(selection, context, catalog, walls)
+        # The discovered tools join every later step of the leg.
+        found = _names_inside(context.discovered, catalog, walls)
+        joined = tuple(dict.fromkeys((*selection.tools, *found)))
+        selection = selection.model_copy(update={"tools": joined})
         return await self._kept.keep(wanted, selection)
 
     def metered(self) -> AbstractAsyncContextManager[Meter]:
@@ -269,21 +272,14 @@ class PlanningActivities:
                 if too_large is not None:
                     return _refused(planned, too_large)
                 decision = planned.decision
-                await self._note_called(decision, step.context)
+                for call in calls_of(decision)[:1] if step.context.is_routed else ():
+                    context = step.context
+                    of = {"mission_id": context.mission_id, "leg_id": context.leg_id}
+                    trace = partial(self._traces.called, **of, step=context.step, tool=call.tool)
+                    await asyncio.to_thread(trace)
                 standing = _standing(decision, step.context, catalog, planned.usage)
                 said = {"dropped": planned.dropped, "conversation": planned.conversation}
                 return standing.model_copy(update=said)
-
-    async def _note_called(self, decision: StepDecision, context: StepContext) -> None:
-        """Record the first call of a decision with the selection that it was chosen from."""
-        for call in calls_of(decision)[:1] if context.is_routed else ():
-            await asyncio.to_thread(
-                self._traces.called,
-                mission_id=context.mission_id,
-                leg_id=context.leg_id,
-                step=context.step,
-                tool=call.tool,
-            )
 
     async def _decide(self, step: PlanStepInput, catalog: Catalog) -> PlannedStep | StepDecision:
         if step.context.written is not None:
@@ -348,29 +344,25 @@ def _standing(
     doubt = doubt_about_finish(decision, context)
     if doubt is not None:
         return PlanStepOutput(decision=decision, refusal=doubt, usage=usage)
+    # The follow-ups of a leg's last read; the receipt of an effect has its own.
+    follow: tuple[FollowUp, ...] = ()
+    last = next((o for o in reversed(context.observations) if o.outcome == "succeeded"), None)
+    tool = catalog.tools.get(last.tool) if last is not None else None
+    if last is not None and tool is not None and not tool.is_side_effect:
+        follow = follow_ups(
+            catalog,
+            tool,
+            call_id=names.call_id(context.mission_id, context.leg_id, last.step, last.part),
+            arguments=last.arguments,
+            body=last.body,
+            at=last.at,
+        )
     return PlanStepOutput(
         decision=decision,
         usage=usage,
         unproved=nothing_read(context, decision),
         unverified_ids=foreign_ids(decision.summary, context),
-        follow_ups=_after_reading(context, catalog),
-    )
-
-
-def _after_reading(context: StepContext, catalog: Catalog) -> tuple[FollowUp, ...]:
-    """Return the follow-ups of a leg's last read; the receipt of an effect has its own."""
-    seen = [one for one in context.observations if one.outcome == "succeeded"]
-    tool = catalog.tools.get(seen[-1].tool) if seen else None
-    if tool is None or tool.is_side_effect:
-        return ()
-    last = seen[-1]
-    return follow_ups(
-        catalog,
-        tool,
-        call_id=names.call_id(context.mission_id, context.leg_id, last.step, last.part),
-        arguments=last.arguments,
-        body=last.body,
-        at=last.at,
+        follow_ups=follow,
     )
 
 
@@ -386,7 +378,6 @@ async def _awaited(answer: Awaitable[_T]) -> _T:
 
 
 def _outside(call: CallTool, step: PlanStepInput, catalog: Catalog, walls: Walls) -> str | None:
-    """Return the reason why the agent may not make one of several calls; None if it may."""
     tool = catalog.tools.get(call.tool)
     try:
         if tool is not None:
@@ -409,7 +400,6 @@ def _refused(planned: PlannedStep, reason: str) -> PlanStepOutput:
 
 
 def _inside(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
-    """Return a selection without the tools outside the walls."""
     kept = _names_inside(selection.tools, catalog, walls)
     if kept == selection.tools:
         return selection
@@ -428,10 +418,7 @@ def _names_inside(names: Iterable[str], catalog: Catalog, walls: Sequence[Wall])
 
 
 def _shown(
-    step: PlanStepInput,
-    catalog: Catalog,
-    walls: Sequence[Wall],
-    colleagues: tuple[Colleague, ...],
+    step: PlanStepInput, catalog: Catalog, walls: Sequence[Wall], colleagues: tuple[Colleague, ...]
 ) -> PlanStepInput:
     """Return the step without tools outside the walls, with this worker's agents."""
     context = step.context.model_copy(
@@ -443,17 +430,6 @@ def _shown(
     )
     selection = _inside(step.selection, catalog, walls)
     return step.model_copy(update={"context": context, "selection": selection})
-
-
-def _with_discovered(
-    selection: Selection, context: StepContext, catalog: Catalog, walls: Sequence[Wall]
-) -> Selection:
-    """Add the discovered tools, which join every later step of the leg."""
-    found = _names_inside(context.discovered, catalog, walls)
-    extra = tuple(name for name in found if name not in selection.tools)
-    if not extra:
-        return selection
-    return selection.model_copy(update={"tools": (*selection.tools, *extra)})
 
 
 class HandOverActivities:
@@ -476,10 +452,20 @@ class HandOverActivities:
             catalog = self._catalogs.get(wanted.catalog_digest)
         orders = [one for one in asked.orders if one.is_part_of(asking.orders)]
         if asking.written is not None:
-            agent, refusal = self._agent_of_goal(asked, asking, catalog)
+            # The agent of the workflow comes first.
+            known = [one for one in self._agents if one.name == asking.agent.name]
+            others = [one for one in self._agents if one not in known]
+            tools = [catalog.tool(name) for order in asked.orders for name in order.tools]
+            agents = [*(known or [AgentProfile(name=asking.agent.name)]), *others]
+            agent = agent_of_goal(asked.agent, tools, agents)
+            refusal = f"no agent {asked.agent} may do it".replace("  ", " ")
             orders = [one.model_copy(update={"when": ""}) for one in orders]  # the step is reached
         else:
-            agent, refusal = self._colleague(asked, asking)
+            allowed = {one.name for one in colleagues_of(asking.agent, self._agents)}
+            fitting = (a for a in self._agents if a.name == asked.agent and a.name in allowed)
+            agent = next(fitting, None)
+            may = ", ".join(sorted(allowed)) or "nobody"
+            refusal = f"{asking.agent.name} may hand over to {may}, not to {asked.agent}"
         if agent is None:
             return HandOverPlan(refusal=refusal)
         own = {"planner": asking.agent.planner, "model": asking.agent.model}
@@ -498,25 +484,6 @@ class HandOverActivities:
         )
         return HandOverPlan(leg=leg)
 
-    def _colleague(self, asked: HandOverAsked, asking: LegPlan) -> tuple[AgentProfile | None, str]:
-        """Return the agent that a leg hands over to, or the reason for refusing it."""
-        allowed = {one.name for one in colleagues_of(asking.agent, self._agents)}
-        if asked.agent in allowed:
-            return next(one for one in self._agents if one.name == asked.agent), ""
-        may = ", ".join(sorted(allowed)) or "nobody"
-        return None, f"{asking.agent.name} may hand over to {may}, not to {asked.agent}"
-
-    def _agent_of_goal(
-        self, asked: HandOverAsked, asking: LegPlan, catalog: Catalog
-    ) -> tuple[AgentProfile | None, str]:
-        """Return the agent for the goal of a workflow's step, that of the workflow first."""
-        known = [one for one in self._agents if one.name == asking.agent.name]
-        others = [one for one in self._agents if one not in known]
-        tools = [catalog.tool(name) for order in asked.orders for name in order.tools]
-        agents = [*(known or [AgentProfile(name=asking.agent.name)]), *others]
-        agent = agent_of_goal(asked.agent, tools, agents)
-        return agent, f"no agent {asked.agent} may do it".replace("  ", " ")
-
 
 _BEGUN_AT_MOST: Final = 2
 """Number of times that a thought may begin in a workflow task without ending.
@@ -524,18 +491,6 @@ _BEGUN_AT_MOST: Final = 2
 A machine that is switched off kills one worker; if two workers die, the thought is the likely
 cause.
 """
-
-
-class BegunThoughts(Protocol):
-    """A record of begun thoughts that outlives the worker."""
-
-    def begin(self, mission_id: str, leg_id: str, step: int) -> int:
-        """Note that a thought begins; return how many began without an end, including this one."""
-        ...
-
-    def end(self, mission_id: str, leg_id: str, step: int) -> None:
-        """Note that the thought ended, with any outcome."""
-        ...
 
 
 class ThinkingActivities:
@@ -574,6 +529,19 @@ class ThinkingActivities:
         forwarded = SelectedTools(step=context.step, **shared_fields(selection, SelectedTools))
         return Thought(selection=forwarded, planned=planned, prepared=prepared)
 
+    async def _prepared(
+        self, message: PrepareInput | KeptMessage, planned: PlanStepOutput
+    ) -> PreparedCall | None:
+        call = planned.decision
+        if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
+            return None
+        fields = ("tool", "arguments", "reason", "call_terms")
+        changes = {name: getattr(call, name) for name in fields}
+        if isinstance(message, KeptMessage):
+            decided = call.model_dump(mode="json", include=set(fields))
+            changes = {"changes": {**message.changes, **decided}}
+        return await self._preparing.prepare_forward(message.model_copy(update=changes))
+
     @asynccontextmanager
     async def _noted(self, context: StepContext) -> AsyncIterator[None]:
         """Count the thoughts that do not end.
@@ -601,21 +569,3 @@ class ThinkingActivities:
             yield
         finally:
             await asyncio.to_thread(self._begun.end, *thought)
-
-    async def _prepared(
-        self, message: PrepareInput | KeptMessage, planned: PlanStepOutput
-    ) -> PreparedCall | None:
-        call = planned.decision
-        if not isinstance(call, CallTool) or planned.refusal or planned.unusable:
-            return None
-        if isinstance(message, PrepareInput):
-            fields = ("tool", "arguments", "reason", "call_terms")
-            decided = {name: getattr(call, name) for name in fields}
-            return await self._preparing.prepare_forward(message.model_copy(update=decided))
-        decided = call.model_dump(
-            mode="json", include={"tool", "arguments", "reason", "call_terms"}
-        )
-        changes = {**message.changes, **decided}
-        return await self._preparing.prepare_forward(
-            message.model_copy(update={"changes": changes})
-        )

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,11 +12,7 @@ from orchestrator.activities.authority import Authority, WallGuard, check_sender
 from orchestrator.activities.boundary import catalog_of, translated_errors
 from orchestrator.activities.cancel_review import CancelReview
 from orchestrator.activities.kept_messages import KeptMessages, NothingKept
-from orchestrator.adapters.http.personal_arguments import (
-    PinnedArguments,
-    foreign_problems,
-    pii_gone,
-)
+from orchestrator.adapters.http.personal_arguments import foreign_problems, pii_gone
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.protocols import CatalogStore, GrantBook
 from orchestrator.catalog.arguments import check_arguments
@@ -47,10 +43,10 @@ from orchestrator.confirmation.named_things import (
     main_first,
 )
 from orchestrator.confirmation.overcharge import overcharge_card
-from orchestrator.confirmation.policy import StandingApproval, is_narrower
-from orchestrator.core.budget import Money, Overcharge, limit_of, rest_text
+from orchestrator.confirmation.policy import is_narrower
+from orchestrator.core.budget import Money, limit_of, rest_text
 from orchestrator.core.errors import DocumentInvalid, EgressRefused
-from orchestrator.core.pii import Handle, as_written, handle_of
+from orchestrator.core.pii import as_written, handle_of
 from orchestrator.core.received_files import ReceivedFile
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -69,77 +65,6 @@ from orchestrator.planning.models import CallTerms, Fact, Observation
 from orchestrator.saga.agreed_days import agreed_days
 from orchestrator.saga.cancel_arguments import cancelled_by, draft_cancel, draft_obligation
 from orchestrator.saga.obligation import Obligation
-from orchestrator.saga.orders import Order
-
-
-async def resolve_arguments(
-    tools: ToolClient,
-    catalog: Catalog,
-    tool: Tool,
-    arguments: JsonObject,
-    wanted: PrepareInput,
-) -> tuple[PinnedArguments, PreparedCall | None]:
-    """Return the arguments with handles resolved to versions, and missing state if any.
-
-    Raises:
-        UsageError: the vault cannot be opened.
-        StateMissing: the store of the files that the call would send cannot be read now.
-    """
-    pinned = await tools.pin(
-        catalog, tool, arguments, mission_id=wanted.mission_id, brought=_brought_handles(wanted)
-    )
-    problems = (*foreign_problems(pinned.foreign), *pinned.unsendable)
-    if problems:
-        return pinned, PreparedCall(problems=problems)
-    try:
-        obstacles = await tools.obstacles(catalog, tool)
-    except (DocumentInvalid, EgressRefused) as error:
-        return pinned, PreparedCall(problems=(str(error),))
-    if pinned.gone:
-        obstacles = (str(pii_gone(pinned.gone)), *obstacles)
-    if pinned.missing or obstacles:
-        return pinned, PreparedCall(missing_personal=pinned.missing, obstacles=obstacles)
-    return pinned, None
-
-
-def _brought_handles(wanted: PrepareInput) -> list[Handle]:
-    return [handle for text in wanted.brought if (handle := handle_of(text)) is not None]
-
-
-@dataclass(frozen=True)
-class UnpricedCall:
-    """A call of unknown price in a mission with a budget."""
-
-    doubt: str
-    """The warning on its card."""
-    is_refused: bool
-
-    @property
-    def problem(self) -> str:
-        """The reason to refuse the call, if the policy refuses such calls."""
-        return (
-            f"{self.doubt}, and the policy refuses such a call (spending.unknown_price): find what "
-            "states its price first"
-        )
-
-    @staticmethod
-    def asking(tool: Tool) -> Tool:
-        """Return the tool with a card, even if its contract requires no approval."""
-        if tool.needs_confirmation:
-            return tool
-        return tool.model_copy(update={"card_type": DEFAULT_CARD})
-
-
-def unpriced_call(
-    wanted: PrepareInput, tool: Tool, price: Money | None, rules: SpendingPolicy
-) -> UnpricedCall | None:
-    """Return the doubt about a call of unknown price; None if its price is known or irrelevant."""
-    if wanted.budget is None or price is not None or rules.unknown_price == "allow":
-        return None
-    if not may_be_overcharged(tool):
-        return None
-    doubt = unknown_price(wanted.budget, wanted.budget_left, wanted.spent.unpriced)
-    return UnpricedCall(doubt, is_refused=rules.unknown_price == "refuse")
 
 
 def unknown_price(budget: Money, left: Money | None, unpriced: int = 0) -> str:
@@ -220,9 +145,12 @@ class PrepareActivities:
             if is_of_saga:
                 self._authority.check_saga(wanted)
             catalog = await catalog_of(self._catalogs, wanted.catalog_digest)
-            terms = _applicable_terms(wanted.call_terms, catalog.tool(wanted.tool))
+            tool, terms = catalog.tool(wanted.tool), wanted.call_terms
+            if tool.effect is not Effect.WRITE or tool.irreversible:
+                # The tool's document states how it is cancelled.
+                terms = terms.model_copy(update={"cancel": None})
             wanted = wanted.model_copy(update={"call_terms": terms})
-            tool = with_terms(catalog.tool(wanted.tool), terms)
+            tool = with_terms(tool, terms)
             cancel = catalog.tool(terms.cancel.tool) if terms.cancel is not None else None
             for one in (tool, cancel):
                 if one is not None and (
@@ -230,7 +158,17 @@ class PrepareActivities:
                 ):
                     return PreparedCall(problems=(refusal,))
             prepared = await self._check_and_draft(wanted, catalog, tool)
-            return _within_size(_with_owner(prepared) if is_of_saga else prepared)
+            if is_of_saga and prepared.obligation is not None:
+                # A saga's id does not name its workflow.
+                owner = {"workflow_id": activity.info().workflow_id or ""}
+                owned = prepared.obligation.model_copy(update=owner)
+                prepared = prepared.model_copy(update={"obligation": owned})
+            size = len(prepared.model_dump_json())
+            if size <= _LARGEST:
+                return prepared
+            most = f"at most {_LARGEST / 1000:,.0f} kB can be"
+            why = f"the call and its card are {size / 1000:,.0f} kB, {most}"
+            return PreparedCall(problems=(why,))
 
     @activity.defn(name=names.PREPARE_OVERCHARGE)
     async def prepare_overcharge(self, message: OverchargeInput | KeptMessage) -> PreparedCall:
@@ -261,9 +199,21 @@ class PrepareActivities:
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
-        pinned, missing = await resolve_arguments(self._tools, catalog, tool, arguments, wanted)
-        if missing is not None:
-            return missing
+        brought = [handle for text in wanted.brought if (handle := handle_of(text)) is not None]
+        pinned = await self._tools.pin(
+            catalog, tool, arguments, mission_id=wanted.mission_id, brought=brought
+        )
+        problems = (*foreign_problems(pinned.foreign), *pinned.unsendable)
+        if problems:
+            return PreparedCall(problems=problems)
+        try:
+            obstacles = await self._tools.obstacles(catalog, tool)
+        except (DocumentInvalid, EgressRefused) as error:
+            return PreparedCall(problems=(str(error),))
+        if pinned.gone:
+            obstacles = (str(pii_gone(pinned.gone)), *obstacles)
+        if pinned.missing or obstacles:
+            return PreparedCall(missing_personal=pinned.missing, obstacles=obstacles)
         wanted = wanted.model_copy(update={"arguments": pinned.arguments})
         asked = await self._cancels.asked(wanted, catalog, tool)
         rules = self._authority.spending(wanted.policy)
@@ -279,23 +229,15 @@ class PrepareActivities:
 
     async def _within_standing_limit(self, prepared: PreparedCall) -> PreparedCall:
         """Return the call without its standing approval if earlier calls have used that up."""
-        call, card = prepared.call, prepared.card
-        if self._grants is None or call is None or card is None:
+        call, card, spend = prepared.call, prepared.card, None
+        if call is not None and card is not None and prepared.standing_approver is not None:
+            spend = self._authority.standing_spend(call, card.card_type)
+        if self._grants is None or card is None or spend is None:
             return prepared
-        if prepared.standing_approver is None:
-            return prepared
-        spend = self._authority.standing_spend(call, card.card_type)
-        full = await asyncio.to_thread(self._grants.refusal, spend) if spend is not None else None
-        if full is None:
+        if (full := await asyncio.to_thread(self._grants.refusal, spend)) is None:
             return prepared
         warned = card.model_copy(update={"warnings": (*card.warnings, full)})
         return prepared.model_copy(update={"standing_approver": None, "card": warned})
-
-
-def _applicable_terms(terms: CallTerms, tool: Tool) -> CallTerms:
-    """Return the terms without a cancel, if the tool's document states how it is cancelled."""
-    is_free = tool.effect is Effect.WRITE and not tool.irreversible
-    return terms if is_free else terms.model_copy(update={"cancel": None})
 
 
 def with_terms(tool: Tool, terms: CallTerms) -> Tool:
@@ -370,17 +312,31 @@ def draft_call(
             most_each=_most_each(wanted),
             repeats=wanted.repeats,
         )
-        tool = UnpricedCall.asking(tool) if unordered else tool
+        tool = _with_card(tool) if unordered else tool
     answers = answers_of(wanted, catalog)
     things = main_first(find_things(arguments, answers, tool.input_schema))
     quoted = asked.found if asked is not None else [item for one in things for item in one.items]
     price = call_price(tool, arguments, quoted, things)
     certain = None if doubts_about_price(tool, arguments, things) else price
-    unpriced = unpriced_call(wanted, tool, price, rules)
-    if unpriced is not None:
-        if unpriced.is_refused:
-            return PreparedCall(problems=(unpriced.problem,))
-        tool = unpriced.asking(tool)
+    doubt, is_unpriced = "", price is None and rules.unknown_price != "allow"
+    if wanted.budget is not None and is_unpriced and may_be_overcharged(tool):
+        doubt = unknown_price(wanted.budget, wanted.budget_left, wanted.spent.unpriced)
+    if doubt and rules.unknown_price == "refuse":
+        problem = (
+            f"{doubt}, and the policy refuses such a call (spending.unknown_price): find what "
+            "states its price first"
+        )
+        return PreparedCall(problems=(problem,))
+    tool = _with_card(tool) if doubt else tool
+    # All amounts on its card, price first; none of them if the call costs nothing.
+    amounts: tuple[Money, ...] | None = None if tool.spends else ()
+    if certain is not None:
+        amounts = (certain, *amounts_in([plain_arguments(tool, arguments), *quoted[:1]]))
+    fee = None
+    if tool.compensation is not None and asked is None:
+        # As the document of its cancel states, else the policy's share of the price.
+        share = share_of(price if takes_money(tool) else None, rules.fee_share)
+        fee = share if (declared := tool.compensation.fee) is None else declared.of(price)
     draft = _Draft(
         wanted=wanted,
         catalog=catalog,
@@ -389,34 +345,20 @@ def draft_call(
         answers=answers,
         things=things,
         asked=asked,
-        unpriced=unpriced,
+        doubt=doubt,
         price=price,
-        amounts=_amounts(wanted, tool, certain, quoted),
-        fee=_fee(tool, price, rules) if asked is None else None,
+        amounts=amounts,
+        fee=fee,
         files=files,
     )
     prepared = draft.prepared().model_copy(update={"meaning": meaning_of(tool, arguments)})
-    return _with_orders_on_card(prepared, wanted, unordered)
-
-
-def _with_owner(prepared: PreparedCall) -> PreparedCall:
-    """Return the call with its workflow in the obligation, as a saga's id does not name it."""
-    if prepared.obligation is None:
-        return prepared
-    workflow_id = activity.info().workflow_id or ""
-    owned = prepared.obligation.model_copy(update={"workflow_id": workflow_id})
-    return prepared.model_copy(update={"obligation": owned})
-
-
-def _with_orders_on_card(
-    prepared: PreparedCall, wanted: PrepareInput, unordered: str
-) -> PreparedCall:
-    """Return the call with its card's line on orders; standing approvals cover orders only."""
     if prepared.card is None or prepared.call is None:
         return prepared
-    tool, most = prepared.call.tool, _most_each(wanted)
     card = prepared.card.model_copy(update={"unordered": unordered})
-    covered = not unordered and is_covered(tool, wanted.covered, wanted.effects, most_each=most)
+    # Standing approvals cover orders only.
+    covered = not unordered and is_covered(
+        prepared.call.tool, wanted.covered, wanted.effects, most_each=_most_each(wanted)
+    )
     standing = prepared.standing_approver if covered and not card.is_unfounded else None
     return prepared.model_copy(
         update={"card": card, "unordered": unordered, "standing_approver": standing}
@@ -428,15 +370,6 @@ def _most_each(wanted: PrepareInput) -> int:
     read = [o.body for o in wanted.observations if o.outcome == "succeeded" and not o.side_effect]
     read += [fact.body for fact in wanted.facts if not fact.side_effect]
     return min(longest_list(read), wanted.most_each)
-
-
-def _within_size(prepared: PreparedCall) -> PreparedCall:
-    """Return the call, or a problem if its message would be too large."""
-    size = len(prepared.model_dump_json())
-    if size <= _LARGEST:
-        return prepared
-    most = f"at most {_LARGEST / 1000:,.0f} kB can be"
-    return PreparedCall(problems=(f"the call and its card are {size / 1000:,.0f} kB, {most}",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -451,9 +384,11 @@ class _Draft:
     things: Sequence[FoundThing]
     """The things that the ids among the arguments name, the main one first."""
     asked: AskedCancel | None
-    unpriced: UnpricedCall | None
+    doubt: str
+    """The warning about an unknown price in a mission with a budget; '' without one."""
     price: Money | None
     amounts: tuple[Money, ...] | None
+    """All amounts on the card; None if the price is uncertain."""
     fee: Money | None
     files: tuple[ReceivedFile, ...]
 
@@ -463,8 +398,14 @@ class _Draft:
         card = self._card() if tool.needs_confirmation else None
         if self.asked is not None and card is not None:
             card = self.asked.on(card)
-        is_cancel = tool.effect is Effect.CANCEL
-        standing = self._standing()
+        standing = cancel = None
+        if not self.doubt and tool.card_type is not None:
+            # Found here and not in the workflow: history holds it.
+            standing = wanted.policy.confirmation.standing_for(
+                card_type=tool.card_type, tool=tool.name, amounts=self.amounts
+            )
+        if tool.effect is Effect.CANCEL:
+            cancel = draft_cancel(wanted, self.catalog, wanted.arguments, now=wanted.now)
         call = ToolCall(
             **wanted.ref,
             agent=wanted.agent,
@@ -488,18 +429,7 @@ class _Draft:
             card=card,
             standing_approver=standing.approver if standing is not None else None,
             obligation=self._obligation(),
-            cancel=draft_cancel(wanted, self.catalog, wanted.arguments, now=wanted.now)
-            if is_cancel
-            else None,
-        )
-
-    def _standing(self) -> StandingApproval | None:
-        """Return the standing approval, found here and not in the workflow: history holds it."""
-        tool = self.tool
-        if self.unpriced is not None or tool.card_type is None:
-            return None
-        return self.wanted.policy.confirmation.standing_for(
-            card_type=tool.card_type, tool=tool.name, amounts=self.amounts
+            cancel=cancel,
         )
 
     def _obligation(self) -> Obligation | None:
@@ -508,6 +438,12 @@ class _Draft:
             obliges = self.asked.leaves_a_consequence
         if not obliges:
             return None
+        arguments, agreed = plain_arguments(self.tool, wanted.arguments), None
+        if self.asked is None:
+            # Dates of the call, and of the searches that found its things.
+            sources = [source for one in self.things for source in one.sources[:1]]
+            found = [(held.item, answer.arguments) for held, answer in sources]
+            agreed = agreed_days(as_written(wanted.arguments), reversed(found))
         return draft_obligation(
             wanted,
             self.tool,
@@ -516,25 +452,17 @@ class _Draft:
             essence=essence_of(self.tool, wanted.arguments),
             verify_cancel=wanted.policy.verify_cancels,
             fee=self.fee,
-            agreed=self._agreed() if self.asked is None else None,
-            has_price=any(True for _ in self._all_amounts()),
+            agreed=agreed,
+            has_price=next(amounts_in([arguments, *self.quoted[:1]]), None) is not None,
         )
-
-    def _all_amounts(self) -> Iterator[Money]:
-        """Yield the amounts of the call and of the thing that it is about."""
-        return amounts_in([plain_arguments(self.tool, self.wanted.arguments), *self.quoted[:1]])
-
-    def _agreed(self) -> JsonObject:
-        """Return the dates of the call: its own, and those of searches that found its things."""
-        arguments = self.wanted.arguments
-        found = [
-            (held.item, answer.arguments) for one in self.things for held, answer in one.sources[:1]
-        ]
-        return agreed_days(as_written(arguments), reversed(found))
 
     def _card(self) -> ConfirmationCard:
         wanted, tool, policy = self.wanted, self.tool, self.wanted.policy
         own = [order for order in wanted.orders if tool.name in order.tools]
+        clauses = [
+            " ".join(order.clause.replace(order.when, " ").split()) if order.when else order.clause
+            for order in own
+        ]
         approvers = policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name)
         return build_card(
             wanted,
@@ -554,63 +482,40 @@ class _Draft:
                 given=tuple(str(value) for value in wanted.given.values()),
                 left=wanted.budget_left if tool.spends else None,
                 unpriced=wanted.spent.unpriced,
-                doubt=self.unpriced.doubt if self.unpriced is not None else "",
+                doubt=self.doubt,
                 fee=self.fee,
                 files=self.files,
                 asked=wanted.asked,
                 proposals=wanted.proposals,
                 changed_by_people=wanted.changed_by_people,
                 said_at=wanted.said_at,
-                order="; ".join(dict.fromkeys(_unconditional(order) for order in own)),
+                order="; ".join(dict.fromkeys(clauses)),
                 count=sum(order.count for order in own),
             ),
         )
 
 
-def _fee(tool: Tool, price: Money | None, rules: SpendingPolicy) -> Money | None:
-    """Return the fee of the cancel as its document states, else the policy's share of the price."""
-    if tool.compensation is None:
-        return None
-    declared = tool.compensation.fee
-    share = share_of(price if takes_money(tool) else None, rules.fee_share)
-    return share if declared is None else declared.of(price)
+def _with_card(tool: Tool) -> Tool:
+    """Return the tool with a card, even if its contract requires no approval."""
+    return tool if tool.needs_confirmation else tool.model_copy(update={"card_type": DEFAULT_CARD})
 
 
 def answers_of(wanted: PrepareInput, catalog: Catalog) -> tuple[EarlierAnswer, ...]:
-    """Return earlier answers, those of other legs first, the newest last."""
+    """Return earlier answers, amounts as plain money; those of other legs first, newest last."""
     own = [o for o in wanted.observations if o.outcome == "succeeded"]
-    seen: list[Fact | Observation] = [*wanted.facts, *own]
-    return tuple(_answer(one, catalog) for one in seen)
-
-
-def _answer(seen: Fact | Observation, catalog: Catalog) -> EarlierAnswer:
-    """Return one answer with its amounts as plain money."""
-    tool = catalog.tools.get(seen.tool)
-    if tool is None:
-        return EarlierAnswer(body=seen.body, arguments=seen.arguments, title=seen.tool, at=seen.at)
-    return EarlierAnswer(
-        body=plain_answer(tool, seen.body),
-        arguments=plain_arguments(tool, seen.arguments),
-        title=tool.title,
-        at=seen.at,
-    )
-
-
-def _unconditional(order: Order) -> str:
-    """Return the clause of an order without its condition."""
-    return " ".join(order.clause.replace(order.when, " ").split()) if order.when else order.clause
-
-
-def _amounts(
-    wanted: PrepareInput, tool: Tool, certain: Money | None, quoted: Sequence[JsonObject]
-) -> tuple[Money, ...] | None:
-    """Return all amounts on a call's card, price first; none of them if it costs nothing.
-
-    None if its price is uncertain.
-    """
-    if certain is None:
-        return None if tool.spends else ()
-    return certain, *amounts_in([plain_arguments(tool, wanted.arguments), *quoted[:1]])
+    answers = []
+    seen_before: list[Fact | Observation] = [*wanted.facts, *own]
+    for seen in seen_before:
+        tool = catalog.tools.get(seen.tool)
+        answers.append(
+            EarlierAnswer(
+                body=plain_answer(tool, seen.body) if tool else seen.body,
+                arguments=plain_arguments(tool, seen.arguments) if tool else seen.arguments,
+                title=tool.title if tool else seen.tool,
+                at=seen.at,
+            )
+        )
+    return tuple(answers)
 
 
 def _asking(wanted: OverchargeInput, tool: Tool, catalog: Catalog) -> PreparedCall:
@@ -618,23 +523,6 @@ def _asking(wanted: OverchargeInput, tool: Tool, catalog: Catalog) -> PreparedCa
     if overcharge is None:
         return PreparedCall(problems=(f"{wanted.call_id} cost no more than was approved",))
     charged = overcharge.charged
-    return PreparedCall(
-        call=ToolCall(
-            **wanted.ref,
-            arguments=wanted.obligation.arguments,
-            card_type=OVERCHARGE,
-            amounts=(charged,),
-            price=charged,
-        ),
-        title=tool.title,
-        price=charged,
-        card=_overcharge_card(wanted, tool, overcharge, catalog),
-    )
-
-
-def _overcharge_card(
-    wanted: OverchargeInput, tool: Tool, overcharge: Overcharge, catalog: Catalog
-) -> ConfirmationCard:
     policy = wanted.policy
     card = overcharge_card(
         wanted,
@@ -653,6 +541,17 @@ def _overcharge_card(
         ),
     )
     approvers = policy.confirmation.approvers_of(card_type=OVERCHARGE, tool=tool.name)
-    return card.model_copy(
-        update={"expires_at": wanted.now + policy.confirmation_expiry, "approvers": approvers}
+    return PreparedCall(
+        call=ToolCall(
+            **wanted.ref,
+            arguments=wanted.obligation.arguments,
+            card_type=OVERCHARGE,
+            amounts=(charged,),
+            price=charged,
+        ),
+        title=tool.title,
+        price=charged,
+        card=card.model_copy(
+            update={"expires_at": wanted.now + policy.confirmation_expiry, "approvers": approvers}
+        ),
     )

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from temporalio import activity
@@ -49,11 +49,7 @@ from orchestrator.adapters.temporal.rollbacks import (
 from orchestrator.adapters.temporal.search_attributes import MODE
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import (
-    OrchestratorError,
-    StateMissing,
-    TransportFailed,
-)
+from orchestrator.core.errors import OrchestratorError, StateMissing, TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.observed import OBSERVED, SEARCHED_AS
 from orchestrator.messages.rollback import (
@@ -111,17 +107,16 @@ class RollbackActivities:
                 read = await self._read_ledger(wanted)
                 taken_over = await self._taken_over(wanted)
                 ledger = read.ledger.written(*taken_over.obligations)
-                if not (ledger.obligations or read.notes):
-                    await self._check_known(wanted.mission_id)
+                is_empty = not (ledger.obligations or read.notes)
+                if is_empty and await described_mission(self._client, wanted.mission_id) is None:
+                    # A later mission may get its id.
+                    raise OrchestratorError(
+                        f"there is no mission {wanted.mission_id!r}: nothing can be rolled back",
+                        code="MissionUnknown",
+                    )
                 if names.may_be_saga(wanted.mission_id):
                     await asyncio.to_thread(self._pin_catalogs, wanted.mission_id, ledger)
             return CollectLedgerOutput(ledger=ledger, notes=read.notes)
-
-    async def _concluded_before(self, mission_id: str) -> Ledger:
-        """Return the effects of a mission or a saga in a branch that ended well before a reset."""
-        mission = await described_mission(self._client, mission_id)
-        origin = first_run_of(mission) if mission is not None else ""
-        return await asyncio.to_thread(noted_of, self._grants, mission_id, origin)
 
     def _pin_catalogs(self, saga_id: str, ledger: Ledger) -> None:
         """Store a rollback's catalogs: the saga's workflow may be deleted before the rollback ends.
@@ -157,8 +152,12 @@ class RollbackActivities:
             return read
         noted = await asyncio.to_thread(self._grants.ledger, mission_id)
         is_of_saga = names.may_be_saga(mission_id)
-        stands = wanted.abandoned and is_of_saga  # what a saga has concluded
-        before = Ledger() if stands else await self._concluded_before(mission_id)
+        before = Ledger()
+        if not (wanted.abandoned and is_of_saga):  # what a saga has concluded stands
+            # Effects in a branch that ended well before a reset.
+            described = await described_mission(self._client, mission_id)
+            origin = first_run_of(described) if described is not None else ""
+            before = await asyncio.to_thread(noted_of, self._grants, mission_id, origin)
         return LedgerRead(Ledger.united([read.ledger, noted, before]), read.notes)
 
     async def _in_good_order(self, mission_id: str) -> WorkflowExecutionDescription | None:
@@ -224,24 +223,9 @@ class RollbackActivities:
     def _conclude(self, wanted: ConcludeInput) -> Ledger:
         noted = noted_of(self._grants, wanted.mission_id, wanted.origin).live()
         abandoned = tuple(o for o in noted if o.obligation_id not in wanted.known)
-        self._grants.conclude(
-            wanted.mission_id,
-            but=tuple(obligation.key for obligation in abandoned),
-            durable=wanted.is_saga,
-        )
+        but = tuple(obligation.key for obligation in abandoned)
+        self._grants.conclude(wanted.mission_id, but=but, durable=wanted.is_saga)
         return Ledger(obligations=abandoned)
-
-    async def _check_known(self, mission_id: str) -> None:
-        """Refuse to roll back a mission that never existed: a later one may get its id.
-
-        Raises:
-            OrchestratorError: the server has no mission of that id.
-        """
-        if await described_mission(self._client, mission_id) is None:
-            raise OrchestratorError(
-                f"there is no mission {mission_id!r}: nothing can be rolled back",
-                code="MissionUnknown",
-            )
 
     async def _taken_over(self, wanted: CollectLedgerInput) -> Ledger:
         """Return the ledger of the run that was broken off, or of a run that it took over from."""
@@ -286,7 +270,12 @@ class RollbackActivities:
         self, catalog: Catalog, tool: Tool, obligation: Obligation, owner: str
     ) -> Settled:
         """Make the calls that cancel an obligation, each after the answer to the previous one."""
-        await self._note_cancelled(obligation)
+        try:  # from now on nobody sends the call again
+            await from_store(store_deadline(), self._grants.note_cancel, obligation.key)
+        except (OSError, StateMissing) as error:  # the cancel matters more
+            activity.logger.warning(
+                "%s is taken back without a note of it: %s", obligation.obligation_id, error
+            )
         now = datetime.now(UTC)
         calls = compensation(catalog, tool, obligation, owner=owner, now=now)
         asked = False
@@ -311,34 +300,17 @@ class RollbackActivities:
         if outcome.state == "parked":
             return
         cancelled = obligation.compensated(outcome, at=datetime.now(UTC))
+        ledger = Ledger(obligations=(cancelled,))
         try:
-            await from_store(
-                store_deadline(),
-                self._grants.settle,
-                obligation.key,
-                Ledger(obligations=(cancelled,)),
-            )
+            await from_store(store_deadline(), self._grants.settle, obligation.key, ledger)
         except (OSError, StateMissing) as error:
             activity.logger.warning(
                 "%s is settled without a note of it: %s", cancelled.obligation_id, error
             )
 
-    async def _note_cancelled(self, obligation: Obligation) -> None:
-        """Note that a call is being cancelled, so that nobody sends it again.
-
-        If the store fails, the cancel continues, because it matters more.
-        """
-        try:
-            await from_store(store_deadline(), self._grants.note_cancel, obligation.key)
-        except (OSError, StateMissing) as error:
-            activity.logger.warning(
-                "%s is taken back without a note of it: %s", obligation.obligation_id, error
-            )
-
     async def _answer(
         self, catalog: Catalog, call: CompensationCall, obligation: Obligation
     ) -> ToolOutcome:
-        """Return a provider's clear answer to a compensation call."""
         try:
             outcome = await self._tools.call(
                 catalog,
@@ -359,10 +331,7 @@ class RollbackActivities:
 def noted_of(grants: GrantBook, mission_id: str, origin: str) -> Ledger:
     """Return all obligations that the calls of one mission left, concluded or not.
 
-    Args:
-        grants: the store.
-        mission_id: may also be the id of earlier missions; a saga's id is of one run.
-        origin: the mission's first run, which a reset keeps.
+    Earlier missions may have had the id; `origin` is the mission's first run, which a reset keeps.
     """
     noted = grants.ledger(mission_id, concluded=True)
     own = tuple(o for o in noted.obligations if o.workflow_id or o.origin == origin)
@@ -435,7 +404,19 @@ class SweepActivities:
         server may have lost them.
         """
         if wanted.page_token.startswith(_IN_STORE):
-            return await self._noted(wanted.page_token.removeprefix(_IN_STORE))
+            after = wanted.page_token.removeprefix(_IN_STORE)
+            noted = await asyncio.to_thread(self._grants.unfinished, after=after, most=_PAGE)
+            token = f"{_IN_STORE}{noted[-1]}" if len(noted) == _PAGE else ""
+            missions = await asyncio.gather(*(self._described(m) for m in noted))
+            running = {
+                mission_id
+                for mission_id, mission in zip(noted, missions, strict=True)
+                if mission is not None and mission.status is WorkflowExecutionStatus.RUNNING
+            }
+            if running:  # the retention of one that is deleted later counts from now
+                await asyncio.to_thread(self._grants.note_running, sorted(running))
+            over = [mission_id for mission_id in noted if mission_id not in running]
+            return FindStrandedOutput(mission_ids=tuple(over), page_token=token)
         found = self._client.list_workflows(
             stranded_query(wanted),
             page_size=_PAGE,
@@ -446,20 +427,6 @@ class SweepActivities:
         token = base64.b64encode(found.next_page_token or b"").decode()
         ids = dict.fromkeys(names.mission_of(execution.id) for execution in page)
         return FindStrandedOutput(mission_ids=tuple(ids), page_token=token or _IN_STORE)
-
-    async def _noted(self, after: str) -> FindStrandedOutput:
-        found = await asyncio.to_thread(self._grants.unfinished, after=after, most=_PAGE)
-        token = f"{_IN_STORE}{found[-1]}" if len(found) == _PAGE else ""
-        missions = await asyncio.gather(*(self._described(m) for m in found))
-        running = {
-            mission_id
-            for mission_id, mission in zip(found, missions, strict=True)
-            if mission is not None and mission.status is WorkflowExecutionStatus.RUNNING
-        }
-        if running:  # the retention of one that is deleted later counts from now
-            await asyncio.to_thread(self._grants.note_running, sorted(running))
-        over = [mission_id for mission_id in found if mission_id not in running]
-        return FindStrandedOutput(mission_ids=tuple(over), page_token=token)
 
     @activity.defn(name=names.RECOVER_MISSION)
     async def recover_mission(self, wanted: MissionRef) -> Recovery:
@@ -492,7 +459,11 @@ class SweepActivities:
                 return await self._start(mission_id, "the mission waits for its rollback", mission)
             return _nothing(mission_id, "the mission looks after itself")
         if mission.id != mission_id:
-            return await self._recover_saga(mission_id, mission)
+            # Roll back a saga that its workflow left without ending it or rolling it back.
+            if not await self._left_anything(mission_id):
+                return await self._conclude(mission_id, "it left nothing")
+            status = mission.status.name.lower() if mission.status is not None else "over"
+            return await self._start(mission_id, f"its workflow {mission.id} is {status}", mission)
         if (reason := await self._was_stopped(mission)) is None:
             if (await abandoned_calls(self._client, self._grants, mission)).obligations:
                 stands = await has_effects(self._client, mission)
@@ -504,22 +475,13 @@ class SweepActivities:
         return await self._start(mission_id, reason, mission)
 
     async def _described(self, mission_id: str) -> WorkflowExecutionDescription | None:
-        """Return the mission of an id, or a saga's workflow; None if the server has neither."""
         mission = await described_mission(self._client, mission_id)
         if mission is not None:
             return mission
         noted = await asyncio.to_thread(self._grants.ledger, mission_id)
         return await described_owner(self._client, mission_id, noted.workflow_id)
 
-    async def _recover_saga(self, mission_id: str, owner: WorkflowExecutionDescription) -> Recovery:
-        """Roll back a saga that its workflow left without ending it or rolling it back."""
-        if not await self._left_anything(mission_id):
-            return await self._conclude(mission_id, "it left nothing")
-        status = owner.status.name.lower() if owner.status is not None else "over"
-        return await self._start(mission_id, f"its workflow {owner.id} is {status}", owner)
-
     async def _was_stopped(self, mission: WorkflowExecutionDescription) -> str | None:
-        """Return the reason why an ended mission could not conclude; None if it has concluded."""
         status = mission.status
         if status in _STOPPED:
             return f"the mission was {_NAMES[status].lower()}"
@@ -538,18 +500,14 @@ class SweepActivities:
         cancelled on a guess.
         """
         noted_at = await asyncio.to_thread(self._grants.last_noted, mission_id)
-        kept_for = await self._retention()
+        request = DescribeNamespaceRequest(namespace=self._client.namespace)
+        found = await self._client.workflow_service.describe_namespace(request)
+        kept_for = found.config.workflow_execution_retention_ttl.ToTimedelta()
         if noted_at is not None and datetime.now(UTC) - noted_at > kept_for:
             return _nothing(mission_id, "the server may have forgotten it since it ended")
         if not await self._left_anything(mission_id):
             return await self._conclude(mission_id, "it left nothing")
         return await self._start(mission_id, "the mission was deleted", None)
-
-    async def _retention(self) -> timedelta:
-        """Return the retention time of the server for workflows that are over."""
-        request = DescribeNamespaceRequest(namespace=self._client.namespace)
-        found = await self._client.workflow_service.describe_namespace(request)
-        return found.config.workflow_execution_retention_ttl.ToTimedelta()
 
     async def _left_anything(self, mission_id: str) -> bool:
         read = await read_ledger(self._client, mission_id)

@@ -59,7 +59,7 @@ from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import InputWanted, ToolOutcome, is_not_worked_on
 
 _TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
-_ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
+ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
 NOTHING_SENT = (
     ArgumentsInvalid,
     DocumentInvalid,
@@ -156,8 +156,8 @@ class ToolActivities:
                 if earlier_may_have_arrived(call):
                     return _refused(str(missing), earlier_attempts=True)
                 raise  # which tells the workflow that nothing was sent
-            if _is_sent_once(tool) and earlier_may_have_arrived(call):
-                return _refused(_ONCE, earlier_attempts=True)
+            if is_sent_once(tool) and earlier_may_have_arrived(call):
+                return _refused(ONCE, earlier_attempts=True)
             try:
                 self._cancels.check(catalog, tool, call)
                 await self._check_owner(tool, call, until)
@@ -217,12 +217,15 @@ class ToolActivities:
                 return ToolOutcome(kind="rejected", reason=str(error))
             note_arrival(call, may_have_arrived=error.may_have_arrived)
             raise ApplicationError(str(error), type=type(error).__name__) from error
-        if outcome.wanted is not None:
-            return kept_outcome(_asked(outcome, outcome.wanted, call))
+        if (wanted := outcome.wanted) is not None:
+            return kept_outcome(_asked(outcome, wanted, call))
         answered = AnsweredCall(self._tools, catalog, tool, call, until)
         outcome = with_cancel_arguments(catalog, tool, call, outcome)
         outcome = with_follow_ups(catalog, tool, call, outcome)
-        is_final = outcome.accepted or outcome.doubted or _is_last_for_a_breach()
+        info = activity.info()
+        most = info.retry_policy.maximum_attempts if info.retry_policy is not None else 0
+        is_last = info.attempt >= min(most or _BREACHED_ATTEMPTS, _BREACHED_ATTEMPTS)
+        is_final = outcome.accepted or outcome.doubted or is_last
         is_whole = outcome.kind == "succeeded" or outcome.doubted or outcome.accepted
         if is_whole and tool.is_side_effect and not earlier_may_have_arrived(call):
             # The first attempt got a complete answer, so no other attempt can be on its way.
@@ -235,7 +238,9 @@ class ToolActivities:
         if tool.is_side_effect and is_refusal and earlier_may_have_arrived(call):
             settled = await answered.settled(outcome)
             if settled is None:
-                raise _left_unclear(outcome)
+                # Not retried: the provider will still refuse in the seconds that are left.
+                why = f"{outcome.why}; an earlier attempt may have succeeded"
+                raise ApplicationError(why, type=names.PROVIDER_BUSY, non_retryable=True)
             outcome = settled
         return _settled(outcome, call)
 
@@ -340,7 +345,7 @@ def _was_sent(claim: Claim, tool: Tool, call: ToolCall, user: str) -> bool:
     sent = [(o.tool, o.arguments) for o in claim.ledger.obligations]
     sent += [(c.tool, c.arguments) for c in claim.ledger.cancels]
     same = (call.tool, call.arguments) in sent
-    return not same or _is_sent_once(tool)
+    return not same or is_sent_once(tool)
 
 
 def _was_not_sent(claim: Claim) -> bool:
@@ -466,18 +471,6 @@ def _time_left(call: ToolCall, clock: ServerTime) -> float:
     return min(call.timeout_s, left.total_seconds())
 
 
-def _left_unclear(refused: ToolOutcome) -> ApplicationError:
-    """Return the failure for a refused repetition: the first attempt stays unclear.
-
-    The failure is not retried: the provider will still refuse in the seconds that are left.
-    """
-    return ApplicationError(
-        f"{refused.why}; an earlier attempt may have succeeded",
-        type=names.PROVIDER_BUSY,
-        non_retryable=True,
-    )
-
-
 @contextmanager
 def postponed(call: ToolCall) -> Iterator[None]:
     """Report state that is missing before the request, and whether an earlier attempt was sent.
@@ -509,25 +502,17 @@ def note_arrival(call: ToolCall, *, may_have_arrived: bool) -> None:
         activity.heartbeat(activity.info().attempt)
 
 
-def _is_last_for_a_breach() -> bool:
-    """Return True if an answer that breaks its contract is not requested again."""
-    info = activity.info()
-    most = info.retry_policy.maximum_attempts if info.retry_policy is not None else 0
-    return info.attempt >= min(most or _BREACHED_ATTEMPTS, _BREACHED_ATTEMPTS)
-
-
 def _refused(reason: str, *, earlier_attempts: bool) -> ToolOutcome:
     """Return the outcome of an attempt that was not sent; an earlier attempt may have been."""
     return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=reason)
 
 
-def _is_sent_once(tool: Tool) -> bool:
+def is_sent_once(tool: Tool) -> bool:
     """Return True if a second request would be a second effect."""
     return tool.is_side_effect and tool.idempotency_key is None
 
 
 def _is_the_last_attempt(call: ToolCall) -> bool:
-    """Return True if no attempt will follow, and no earlier attempt may have arrived."""
     info = activity.info()
     policy = info.retry_policy
     is_last = policy is not None and info.attempt == policy.maximum_attempts
@@ -539,16 +524,16 @@ def _settled(outcome: ToolOutcome, call: ToolCall) -> ToolOutcome:
     if outcome.kind != "unknown":
         return kept_outcome(outcome)
     wait_s = spread_wait(outcome.retry_after_s)
-    if is_deferred(outcome) and _is_waited_for(outcome, call):
+    # If there is no time to wait for, and attempts are left, the next attempt follows soon anyway.
+    is_last = bool(call.postponed) or _is_the_last_attempt(call)
+    waits = outcome.retry_after_s is not None or is_last
+    if is_deferred(outcome) and waits and not earlier_may_have_arrived(call):
+        # The workflow waits before the next attempt, which then costs none.
         later = {"kind": "rejected", "deferred": True, "retry_after_s": wait_s}
         return kept_outcome(outcome.model_copy(update=later))
     delay = None if wait_s is None else timedelta(seconds=wait_s)
     note_arrival(call, may_have_arrived=not is_deferred(outcome))
-    raise ApplicationError(
-        outcome.why,
-        type=names.PROVIDER_BUSY,
-        next_retry_delay=delay,
-    )
+    raise ApplicationError(outcome.why, type=names.PROVIDER_BUSY, next_retry_delay=delay)
 
 
 def is_deferred(outcome: ToolOutcome) -> bool:
@@ -556,46 +541,25 @@ def is_deferred(outcome: ToolOutcome) -> bool:
     return outcome.deferred or is_not_worked_on(outcome.status)
 
 
-def _is_waited_for(outcome: ToolOutcome, call: ToolCall) -> bool:
-    """Return True if the workflow waits before the next attempt, which then costs none.
-
-    Neither this attempt nor an earlier one had an effect. If there is no time to wait for, and
-    attempts are left, the next attempt follows soon anyway.
-    """
-    if earlier_may_have_arrived(call):
-        return False
-    is_last = bool(call.postponed) or _is_the_last_attempt(call)
-    return outcome.retry_after_s is not None or is_last
-
-
 def kept_outcome(outcome: ToolOutcome) -> ToolOutcome:
-    """Return the outcome as history keeps it."""
-    return _bounded(outcome).model_copy(
-        update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
-    )
+    """Return the outcome as history keeps it, without values too large for a ledger.
 
-
-def _bounded(outcome: ToolOutcome) -> ToolOutcome:
-    """Return the outcome without values too large for a ledger; the call is then unclear.
-
-    Rollback asks for the call again under its key, and cancels by the values of that answer.
+    Without one, a success is unclear: rollback asks for the call again under its key, and cancels
+    by the values of that answer.
     """
+    changes: dict[str, object] = {"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
     held = {**outcome.headers, **outcome.cancel_inputs}
     too_long = {name for name, value in held.items() if len(json.dumps(value)) > LONGEST_VALUE}
-    if not too_long:
-        return outcome
-    kept = {
-        field: {name: value for name, value in values.items() if name not in too_long}
-        for field, values in (
-            ("headers", outcome.headers),
-            ("cancel_inputs", outcome.cancel_inputs),
-            ("answered_ids", outcome.answered_ids),
-        )
-    }
-    named = ", ".join(sorted(too_long))
-    why = f"its answer fills {named} with more than {LONGEST_VALUE:,} bytes, which no record holds"
-    unclear = {"kind": "unknown", "reason": why} if outcome.kind == "succeeded" else {}
-    return outcome.model_copy(update={**kept, **unclear, "follow_ups": ()})
+    if too_long:
+        for field in ("headers", "cancel_inputs", "answered_ids"):
+            values = getattr(outcome, field)
+            changes[field] = {name: values[name] for name in values if name not in too_long}
+        changes["follow_ups"] = ()
+    if too_long and outcome.kind == "succeeded":
+        most = f"more than {LONGEST_VALUE:,} bytes, which no record holds"
+        why = f"its answer fills {', '.join(sorted(too_long))} with {most}"
+        changes |= {"kind": "unknown", "reason": why}
+    return outcome.model_copy(update=changes)
 
 
 def check_pinned(catalog: Catalog, tool: Tool, arguments: JsonObject) -> None:

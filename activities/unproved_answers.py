@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -62,7 +61,8 @@ class AnsweredCall:
         question = self._question()
         if question is None:
             return outcome
-        for pause in _pauses() if outcome.accepted else (0.0,):
+        pause = FIRST_PAUSE.total_seconds() if outcome.accepted else 0.0
+        while True:
             await asyncio.sleep(pause)
             if self._left_s < _LEAST_S:
                 break
@@ -71,10 +71,12 @@ class AnsweredCall:
             if over is not None and outcome.accepted:
                 reason = f"accepted, and then not done: by {question.probe.name} {over}"
                 return outcome.model_copy(update={"reason": reason, "accepted": False})
-            if said is None or said.says != question.wanted or over is not None:
-                continue
-            if self._settles(outcome, said, question):
+            is_done = said is not None and said.says == question.wanted and over is None
+            if said is not None and is_done and self._settles(outcome, said, question):
                 return self._proved(outcome, said)
+            if not outcome.accepted:
+                break
+            pause = min(2 * pause, LONGEST_PAUSE.total_seconds())
         return outcome
 
     async def verified(self, done: ToolOutcome) -> ToolOutcome:
@@ -158,7 +160,6 @@ class AnsweredCall:
         )
 
     def _question(self) -> _Question | None:
-        """Return the probe to ask; None if there is none."""
         tool, arguments = self.tool, self.call.arguments
         if tool.effect is Effect.CANCEL:
             for made in self.call.named:
@@ -185,7 +186,6 @@ class AnsweredCall:
         return _Question(tool, probe, asked, known, "held")
 
     async def _asked(self, question: _Question) -> ProbeAnswer | None:
-        """Return the probe's answer; None if the probe could not be asked now."""
         made_by = question.made_by
         assert made_by.compensation is not None
         own = own_names(self.catalog, made_by, asked=question.arguments, known=question.known)
@@ -203,23 +203,17 @@ class AnsweredCall:
         return None
 
     def _proved(self, outcome: ToolOutcome, said: ProbeAnswer) -> ToolOutcome:
-        """Return the outcome of a call that its probe has found to be done."""
         tool, arguments = self.tool, self.call.arguments
-        update: dict[str, object] = {
-            "kind": "succeeded",
-            "reason": None,
-            "contract_breach": None,
-            "accepted": False,
-        }
+        update: dict[str, object] = {"kind": "succeeded", "accepted": False}
+        update |= {"reason": None, "contract_breach": None}
         if tool.effect is Effect.CANCEL:
             return outcome.model_copy(update=update)
         key = tool.key_of(self.call.key)
         filled: JsonObject = {}
         for body in (said.body, said.found):
             filled |= cancel_arguments(tool, arguments, idempotency_key=key, response_body=body)
-        cancel = (
-            self.catalog.tools.get(tool.compensation.cancel.tool) if tool.compensation else None
-        )
+        contract = tool.compensation
+        cancel = self.catalog.tools.get(contract.cancel.tool) if contract is not None else None
         answered = answered_inputs(self.catalog, cancel) if cancel is not None else frozenset()
         update |= {
             "body": said.body,
@@ -229,10 +223,3 @@ class AnsweredCall:
             "answered_ids": {name: filled[name] for name in filled if name in answered},
         }
         return outcome.model_copy(update=update)
-
-
-def _pauses() -> Iterator[float]:
-    pause = FIRST_PAUSE.total_seconds()
-    while True:
-        yield pause
-        pause = min(2 * pause, LONGEST_PAUSE.total_seconds())

@@ -1,6 +1,7 @@
 """Access tokens of an identity provider (JWTs), checked with the keys of its JWK set."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -72,7 +73,10 @@ class AccessTokens:
         """Return the claims of a token; None if it is not valid."""
         if len(token) > _LONGEST:
             return None
-        keys = await self._current(_kid_of(token))
+        kid = None
+        with contextlib.suppress(JoseError, ValueError, TypeError, AttributeError):
+            kid = jws.extract_compact(token.encode()).headers().get("kid")
+        keys = await self._current(kid if isinstance(kid, str) else None)
         if keys is None:
             return None
         try:
@@ -85,7 +89,9 @@ class AccessTokens:
     async def _current(self, kid: str | None) -> KeySet | None:
         async with self._asking:
             since = self._clock() - self._asked_at
-            is_known = self._keys is not None and _has(self._keys, kid)
+            is_known = self._keys is not None and (
+                kid is None or any(key.kid == kid for key in self._keys.keys)
+            )
             if since >= (_FRESH_S if is_known else _PAUSE_S):
                 self._asked_at = self._clock()
                 try:
@@ -109,15 +115,3 @@ def is_secure(url: str) -> bool:
     parts = urlsplit(url)
     is_local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
     return parts.scheme == "https" or is_local
-
-
-def _kid_of(token: str) -> str | None:
-    try:
-        kid = jws.extract_compact(token.encode()).headers().get("kid")
-    except (JoseError, ValueError, TypeError, AttributeError):
-        return None
-    return kid if isinstance(kid, str) else None
-
-
-def _has(keys: KeySet, kid: str | None) -> bool:
-    return kid is None or any(key.kid == kid for key in keys.keys)

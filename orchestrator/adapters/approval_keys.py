@@ -38,13 +38,7 @@ class ApprovalKeys:
         http: httpx.AsyncClient | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take a path or an https URL; nothing is read yet.
-
-        Args:
-            source: the path or URL.
-            proxy: for requests to a URL.
-            http: in place of a client of its own.
-            clock: in seconds.
+        """Take a path or an https URL; nothing is read yet. The clock is in seconds.
 
         Raises:
             UsageError: it is a URL, and not https.
@@ -93,7 +87,15 @@ class ApprovalKeys:
         async with self._asking:
             now = self._clock()
             if now - self._kept_at >= FRESH_S and now - self._asked_at >= _PAUSE_S:
-                await self._ask(now)
+                self._asked_at = now
+                try:
+                    self._kept = read_public_keys(await self._fetch(), address_shown(self.source))
+                    self._kept_at = now
+                except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UsageError) as error:
+                    quotes_url = isinstance(error, httpx.InvalidURL)
+                    self._why = (
+                        type(error).__name__ if quotes_url else str(error) or type(error).__name__
+                    )
             if self._kept is None or now - self._kept_at >= STALE_S:
                 raise self._unavailable(self._why)
             return self._kept
@@ -105,15 +107,6 @@ class ApprovalKeys:
         source = address_shown(self.source)
         text = f"the approval keys of {source} are not available: {reason}"
         return ServiceUnavailable(text, code="ApprovalKeysUnavailable")
-
-    async def _ask(self, now: float) -> None:
-        self._asked_at = now
-        try:
-            self._kept = read_public_keys(await self._fetch(), address_shown(self.source))
-            self._kept_at = now
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UsageError) as error:
-            quotes_url = isinstance(error, httpx.InvalidURL)
-            self._why = type(error).__name__ if quotes_url else str(error) or type(error).__name__
 
     async def _fetch(self) -> bytes:
         if self._http is not None:

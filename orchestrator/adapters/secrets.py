@@ -16,12 +16,7 @@ class SecretStore(Protocol):
     """A source of values of secrets."""
 
     def get(self, name: str) -> str:
-        """Return the value of a secret.
-
-        Raises:
-            SecretMissing: it is not configured.
-        """
-        ...
+        """Return the value of a secret, or raise SecretMissing: it is not configured."""
 
 
 @runtime_checkable
@@ -34,7 +29,17 @@ class BoundSecrets(SecretStore, Protocol):
         Raises:
             SecretMissing: it is not configured, or not for this host.
         """
-        ...
+
+
+def value_for(secrets: SecretStore, name: str, host: str | None) -> str:
+    """Return the value of a secret that is sent to a host, from a store of either kind.
+
+    Raises:
+        SecretMissing: it is not configured, or not for this host.
+    """
+    if host and isinstance(secrets, BoundSecrets):
+        return secrets.get_for(name, host)
+    return secrets.get(name)
 
 
 class EnvironmentSecrets:

@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.scoring.embedding import (
-    CardSimilarity,
-    EmbeddedCards,
-    Embedder,
-    Vectors,
-)
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards, Embedder, Vectors
 from orchestrator.routing.sparse_index import Floats
 
 if TYPE_CHECKING:
@@ -62,18 +57,16 @@ class BuiltInEmbedder:
     Weighted by a catalog, pieces of many tools count less: the plain mean of "get a list of all
     the" and one distinctive word would be near every tool.
 
-    The files are shared by all instances and threads of a process.
+    The files are shared by all instances and threads of a process. Each method raises
+    EmbedderUnavailable if they are not installed, or cannot be read.
     """
 
     def __init__(
         self, weights: Vectors | None = None, *, name: str = "", kept: "PieceCache | None" = None
     ) -> None:
-        """Store the options; nothing is read yet.
+        """Take the weights of pieces, shape (n_pieces,), with their name, and a cache of pieces.
 
-        Args:
-            weights: of pieces, shape (n_pieces,); equal if None.
-            name: of these weights.
-            kept: a cache of the pieces of texts.
+        Without weights all count equally. Nothing is read yet.
         """
         self._weights = weights
         self._name = name
@@ -89,9 +82,6 @@ class BuiltInEmbedder:
 
         A piece in a share p of the tools counts a / (a + p), the smooth inverse frequency; shares
         are smoothed by some more tools, so that few tools change little.
-
-        Raises:
-            EmbedderUnavailable: the files are not installed, or cannot be read.
         """
         _, table = _model()
         counts = np.ones(len(table), dtype=np.float32)
@@ -105,11 +95,7 @@ class BuiltInEmbedder:
         return BuiltInEmbedder(weights, name=f":{name}", kept=self._kept)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector for each text, of length 1; zeros for an empty text.
-
-        Raises:
-            EmbedderUnavailable: the files are not installed, or cannot be read.
-        """
+        """Return a vector for each text, of length 1; zeros for an empty text."""
         _, table = _model()
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -124,11 +110,7 @@ class BuiltInEmbedder:
         return scaled
 
     def pieces(self, text: str) -> Numbers:
-        """Return the first distinct pieces of a text, for `alike`.
-
-        Raises:
-            EmbedderUnavailable: the files are not installed, or cannot be read.
-        """
+        """Return the first distinct pieces of a text, for `alike`."""
         different = dict.fromkeys(self._kept.of(text).tolist())
         return np.array([*different][:_MOST_PIECES], dtype=np.uint16)
 
@@ -212,9 +194,6 @@ def similarity_in_process(embedder: Embedder | None = None) -> Callable[[Catalog
     """Return the similarity of a catalog's cards by an embedder that is as fast as a look-up.
 
     Cards are embedded when their router is created, in the same thread.
-
-    Args:
-        embedder: the built-in one if None.
     """
     return partial(_embedded, embedder or BuiltInEmbedder())
 

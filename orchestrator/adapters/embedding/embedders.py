@@ -8,11 +8,7 @@ from typing import Final, TypeVar
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.scoring.embedding import (
-    CardSimilarity,
-    EmbeddedCards,
-    Embedder,
-)
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards, Embedder
 from orchestrator.routing.sparse_index import Floats
 
 _T = TypeVar("_T")
@@ -47,13 +43,9 @@ class TimedSimilarity:
         rest_s: float = REST_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin to embed the cards.
+        """Begin to embed the cards by `prepare`, which may take minutes.
 
-        Args:
-            prepare: creates the similarity, which may take minutes.
-            timeout_s: limit of each request.
-            rest_s: pause after a failure.
-            clock: seconds from any origin.
+        Each request waits for `timeout_s`; after a failure there is none for `rest_s`.
         """
         self._prepare = prepare
         self._timeout_s = timeout_s
@@ -72,7 +64,14 @@ class TimedSimilarity:
         if self._clock() < self._resting_until:
             raise EmbedderUnavailable("it failed a moment ago")
         cards = self._prepared()
-        return self._answer(_in_background(lambda: cards.of(texts)))
+        try:
+            return _in_background(lambda: cards.of(texts)).result(self._timeout_s)
+        except TimeoutError as error:
+            self._rest()
+            raise EmbedderUnavailable(f"no answer in {self._timeout_s * 1000:g} ms") from error
+        except Exception:  # re-raised to the router; here it only starts the pause
+            self._rest()
+            raise
 
     def wait(self) -> None:
         """Wait until the cards are embedded, or have failed."""
@@ -89,16 +88,6 @@ class TimedSimilarity:
         self._rest()
         reason = error.reason if isinstance(error, EmbedderUnavailable) else type(error).__name__
         raise EmbedderUnavailable(reason) from error
-
-    def _answer(self, asked: Future[Floats]) -> Floats:
-        try:
-            return asked.result(self._timeout_s)
-        except TimeoutError as error:
-            self._rest()
-            raise EmbedderUnavailable(f"no answer in {self._timeout_s * 1000:g} ms") from error
-        except Exception:  # re-raised to the router; here it only starts the pause
-            self._rest()
-            raise
 
     def _rest(self) -> None:
         self._resting_until = self._clock() + self._rest_s

@@ -9,25 +9,20 @@ import math
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from functools import partial
-from typing import NamedTuple, ParamSpec, TypeVar
+from itertools import islice
+from typing import ParamSpec, TypeVar
 from urllib.parse import unquote
 
 import httpx
 from pydantic import JsonValue
 
 from orchestrator.catalog.inputs import is_json, is_text_type
-from orchestrator.core.received_files import (
-    FILE,
-    PREFIX,
-    ReceivedFile,
-    digest_of,
-    handle_of_bytes,
-)
+from orchestrator.core.received_files import FILE, PREFIX, ReceivedFile, digest_of, handle_of_bytes
 from orchestrator.core.record import JsonObject
 
 _MAX_DEPTH = 100
@@ -38,6 +33,7 @@ _LARGE_VALUES = 2_000
 _LARGE_LEVELS = 30
 _MAX_COUNTED = 100_000_000
 """Bytes of an unstored file up to which its size and digest are still computed."""
+_TOO_LARGE = "it is larger than {:,} bytes, the most that is kept of a file"
 _GZIP_MAGIC = b"\x1f\x8b"
 _MAX_MEMBERS = 50_000
 _PIECE = 16_384
@@ -127,15 +123,24 @@ async def read_answer(
     bare = Answer(response.status_code, response.headers)
     encoding = bare.header("content-encoding")
     try:
-        kept_bytes = max(max_bytes, max_file_bytes) if _is_file(bare) else max_bytes
-        counts = _is_file(bare) and encoding.strip().lower() in ("", "identity")
-        raw = await _raw_body(response, _MAX_COUNTED if counts else kept_bytes, kept_bytes)
-        if raw.content is None:
-            file = _unstored(bare, raw.size, raw.digest, max_file_bytes, masked)
+        # The headers announce data that is neither JSON nor text.
+        is_file = not is_json(bare.content_type) and not _is_text(bare.content_type, b"")
+        kept_bytes = max(max_bytes, max_file_bytes) if is_file else max_bytes
+        counts = is_file and encoding.strip().lower() in ("", "identity")
+        most_bytes = _MAX_COUNTED if counts else kept_bytes
+        received, size, digest = bytearray(), 0, hashlib.sha256()
+        async for chunk in response.aiter_raw():
+            size += len(chunk)
+            if size > most_bytes:
+                raise _Unreadable(f"the answer is larger than {most_bytes} bytes")
+            digest.update(chunk)
+            if size <= kept_bytes:
+                received += chunk
+        if size > kept_bytes:
+            described = described_file(bare, PREFIX + digest.hexdigest(), size, masked)
+            file = unstored_file(described, _TOO_LARGE.format(max_file_bytes))
             return replace(bare, value=file, body=file, is_empty=False)
-        data = await _in_thread_if_large(
-            len(raw.content), _decompressed, raw.content, encoding, kept_bytes
-        )
+        data = await _in_thread_if_large(size, _decompressed, bytes(received), encoding, kept_bytes)
     except _Unreadable as unreadable:
         return replace(bare, is_empty=False, fault=str(unreadable))
     if not data:
@@ -143,8 +148,11 @@ async def read_answer(
     sniff = bare.content_type not in declared_types and len(data) <= max_bytes
     read = partial(_with_body, bare, data, max_file_bytes, sniff=sniff, masked=masked)
     answer = await _in_thread_if_large(len(data), read)
-    is_large = len(data) > _LARGE_BYTES or _is_intricate(answer.value)
-    return replace(answer, is_large=is_large)
+    if len(data) > _LARGE_BYTES:
+        return replace(answer, is_large=True)
+    # An answer of few bytes may have many values or levels.
+    sizes = list(islice(map(len, _levels(answer.value)), _LARGE_LEVELS + 1))
+    return replace(answer, is_large=len(sizes) > _LARGE_LEVELS or sum(sizes) > _LARGE_VALUES)
 
 
 async def _in_thread_if_large(
@@ -155,26 +163,10 @@ async def _in_thread_if_large(
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
-def _is_intricate(value: JsonValue) -> bool:
-    """Return True if an answer of few bytes has many values or levels."""
-    seen = 0
-    for depth, level in enumerate(_levels(value)):
-        seen += len(level)
-        if depth >= _LARGE_LEVELS or seen > _LARGE_VALUES:
-            return True
-    return False
-
-
 def described_file(
-    answer: Answer, content: bytes, masked: Callable[[str], str] = str
-) -> ReceivedFile:
-    """Return the description of a received file, from the headers of its answer."""
-    return _described(answer, handle_of_bytes(content), len(content), masked)
-
-
-def _described(
     answer: Answer, handle: str, size: int, masked: Callable[[str], str]
 ) -> ReceivedFile:
+    """Return the description of a received file, from the headers of its answer."""
     is_type = _MEDIA_TYPE.fullmatch(answer.content_type) is not None
     return ReceivedFile(
         handle=handle,
@@ -185,14 +177,8 @@ def _described(
 
 
 def _with_body(
-    bare: Answer,
-    data: bytes,
-    max_file_bytes: int,
-    *,
-    sniff: bool,
-    masked: Callable[[str], str] = str,
+    bare: Answer, data: bytes, max_file_bytes: int, *, sniff: bool, masked: Callable[[str], str]
 ) -> Answer:
-    """Return the answer with its body, read by the content type or else by its first byte."""
     charset = _charset(bare.header("content-type"))
     says_json = is_json(bare.content_type)
     looks_like_json = says_json or (sniff and data.lstrip()[:1] in (b"{", b"["))
@@ -203,57 +189,22 @@ def _with_body(
             value = _parsed(data, charset, repeated)
             return replace(bare, value=value, body=value, is_empty=False, repeated=repeated)
     if not says_json and not _is_text(bare.content_type, data):
-        text = data.decode("latin-1")
-        if len(data) > max_file_bytes:
-            digest = hashlib.sha256(data).hexdigest()
-            file = _unstored(bare, len(data), digest, max_file_bytes, masked)
-            return replace(bare, value=text, body=file, is_empty=False)
-        described = unstored_file(described_file(bare, data, masked), "it is of no mission")
-        return replace(bare, value=text, body=described, is_empty=False, file=data)
+        described = described_file(bare, handle_of_bytes(data), len(data), masked)
+        is_kept, text = len(data) <= max_file_bytes, data.decode("latin-1")
+        why = "it is of no mission" if is_kept else _TOO_LARGE.format(max_file_bytes)
+        file = unstored_file(described, why)
+        kept = data if is_kept else None
+        return replace(bare, value=text, body=file, is_empty=False, file=kept)
     text = _whole(data.decode(charset, errors="replace"))
     fault = f"the body is not valid {bare.content_type}" if says_json else None
     fault = f"the answer has more than {_MAX_LISTS:,} lists" if too_many else fault
     return replace(bare, value=text, body=text, is_text=True, is_empty=False, fault=fault)
 
 
-def _unstored(
-    bare: Answer, size: int, digest: str, most: int, masked: Callable[[str], str]
-) -> JsonValue:
-    return unstored_file(
-        _described(bare, PREFIX + digest, size, masked),
-        f"it is larger than {most:,} bytes, the most that is kept of a file",
-    )
-
-
 def unstored_file(file: ReceivedFile, why: str) -> JsonObject:
     """Return the description of a file that is not stored, identified by its digest."""
     described = {name: value for name, value in file.as_answer().items() if name != FILE}
     return {**described, "sha256": digest_of(file.handle), "not_kept": why}
-
-
-def _is_file(bare: Answer) -> bool:
-    """Return True if the headers announce data that is neither JSON nor text."""
-    return not is_json(bare.content_type) and not _is_text(bare.content_type, b"")
-
-
-class _Raw(NamedTuple):
-    """A body as received; without content if the body is too large to be stored."""
-
-    content: bytes | None
-    size: int
-    digest: str
-
-
-async def _raw_body(response: httpx.Response, max_bytes: int, kept_bytes: int) -> _Raw:
-    received, size, digest = bytearray(), 0, hashlib.sha256()
-    async for chunk in response.aiter_raw():
-        size += len(chunk)
-        if size > max_bytes:
-            raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-        digest.update(chunk)
-        if size <= kept_bytes:
-            received += chunk
-    return _Raw(bytes(received) if size <= kept_bytes else None, size, digest.hexdigest())
 
 
 def _decompressed(data: bytes, encoding: str, max_bytes: int) -> bytes:
@@ -273,11 +224,7 @@ def _decompressed(data: bytes, encoding: str, max_bytes: int) -> bytes:
 
 
 def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> bytes:
-    """Return the content of all compressed members.
-
-    Raises:
-        zlib.error: the data is not compressed in this way.
-    """
+    """Return the content of all compressed members; zlib.error: it is compressed otherwise."""
     plain, view, at = bytearray(), memoryview(data), 0
     for _ in range(_MAX_MEMBERS):
         member = zlib.decompressobj(window_bits)
@@ -296,7 +243,6 @@ def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> b
 
 
 def _charset(content_type: str) -> str:
-    """Return the charset parameter of a content type; utf-8 if none is known."""
     found = _CHARSET.search(content_type)
     try:
         name = codecs.lookup(found[1] if found else "utf-8").name
@@ -316,7 +262,7 @@ def _is_text(content_type: str, data: bytes) -> bool:
     return True
 
 
-def _parsed(data: bytes, charset: str, repeated: dict[str, bool] | None = None) -> JsonValue:
+def _parsed(data: bytes, charset: str, repeated: dict[str, bool]) -> JsonValue:
     """Return the JSON value, restricted to values that every later reader accepts.
 
     JSON is in UTF-8 whatever its content type says; the type's charset is a fallback. Names that
@@ -333,7 +279,7 @@ def _parsed(data: bytes, charset: str, repeated: dict[str, bool] | None = None) 
 
     def members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
         held = dict(pairs)
-        if len(held) < len(pairs) and repeated is not None:
+        if len(held) < len(pairs):
             for name, value in pairs:
                 if value != held[name]:
                     is_text = isinstance(value, str) and isinstance(held[name], str)
@@ -342,17 +288,14 @@ def _parsed(data: bytes, charset: str, repeated: dict[str, bool] | None = None) 
 
     value: JsonValue = json.loads(
         text.removeprefix("\ufeff"),
-        parse_constant=_nothing,
+        # Some servers write NaN and Infinity for a missing number.
+        parse_constant=lambda _: None,
         parse_float=_finite,
         object_pairs_hook=members,
     )
     if any(depth >= _MAX_DEPTH for depth, _ in enumerate(_levels(value))):
         raise ValueError("nested too deeply")
     return _scrubbed(value) if _SURROGATE.search(text) else value
-
-
-def _nothing(_: str) -> None:
-    """Return null for NaN and Infinity, which some servers write for a missing number."""
 
 
 def _finite(text: str) -> float | int | None:
@@ -368,13 +311,13 @@ def _levels(value: JsonValue) -> Iterator[list[JsonValue]]:
     level = [value]
     while level:
         yield level
-        level = [held for outer in level for held in _children(outer)]
-
-
-def _children(value: JsonValue) -> Iterable[JsonValue]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+        inner: list[JsonValue] = []
+        for outer in level:
+            if isinstance(outer, dict):
+                inner += outer.values()
+            elif isinstance(outer, list):
+                inner += outer
+        level = inner
 
 
 def _scrubbed(value: JsonValue) -> JsonValue:
@@ -411,14 +354,10 @@ def file_name(disposition: str, masked: Callable[[str], str] = str) -> str:
     # `filename*` names its charset, and takes precedence over `filename`.
     given = next((one for one in named if isinstance(one, tuple)), next(iter(named), ""))
     try:
-        return _plain_name(masked(collapse_rfc2231_value(given)))
+        name = collapse_rfc2231_value(given)
     except ValueError:  # the charset is a codec of Python that is not a charset of text
-        return _plain_name(masked(unquote(given[2] if isinstance(given, tuple) else given)))
-
-
-def _plain_name(name: str) -> str:
-    """Return a file name that cannot lead to another folder, in at most 100 characters."""
-    last = _FOLDERS.split(name)[-1]
+        name = unquote(given[2] if isinstance(given, tuple) else given)
+    last = _FOLDERS.split(masked(name))[-1]
     shown = "".join(c for c in last if unicodedata.category(c)[0] != "C")
     bare = " ".join(shown.split()).strip(". ")
     if len(bare) <= _LONGEST_NAME:

@@ -13,11 +13,11 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -70,28 +70,36 @@ def outcome_of(
     skips = kind == "unknown" or not is_checked
     check = ResponseCheck() if skips else contract.check_response(answer)
     breach = answer.fault or check.breach
-    another = None
+    another = reason = None
     if kind == "succeeded":
         another = names_another(endpoint.given_back, arguments, answer.body)
         if another is not None:
             breach = f"it is about another {another} than was sent"
         breach = breach or _gone(tool, answer)
-    reason = None if kind == "succeeded" else mask.cut(reason_of(answer), MAX_REASON)
-    if kind == "succeeded":
         kind, reason = _of_success_status(tool, answer, breach, mask)
+    else:
+        reason = mask.cut(reason_of(answer), MAX_REASON)
     is_success = 200 <= answer.status < 300
     doubted = is_success and breach is None and _contradiction(tool, answer) is not None
-    if kind == "rejected" and is_success and _left_something(tool, answer):
-        kind, doubted = "unknown", True
+    if kind == "rejected" and is_success and tool.is_side_effect:
+        # The arguments of the cancel tool, or items of a batch that succeeded, show an effect,
+        # although the document calls the answer no success.
+        worked = answer.status == _MULTI_STATUS or some_items_worked(answer.value)
+        if worked or answered_arguments(tool, answer.value, answer.headers):
+            kind, doubted = "unknown", True
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     settled = Settled()
     if kind == "succeeded" and tool.effect is Effect.CANCEL:
         settled = settled_by_cancel(tool, arguments, answer.body)
+    body: JsonValue = None  # an answer about another reference loses it: no cancel may use it
+    if another is None and answer.is_text and isinstance(answer.body, str):
+        body = mask.cut(answer.body, _MAX_TEXT)
+    elif another is None:
+        body = mask.json(answer.body)
     return ToolOutcome(
         kind=kind,
         status=answer.status,
-        # The body of an answer about another reference is dropped: no cancel may use it.
-        body=_kept_body(answer, mask) if another is None else None,
+        body=body,
         reason=mask.cut(reason, _MAX_TEXT) if reason else None,
         contract_breach=mask.cut(text, _MAX_TEXT) if (text := breach or check.note) else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
@@ -108,26 +116,6 @@ def outcome_of(
             if another is None and name in answer.headers
         },
         retry_after_s=retry_after_s(answer, now=datetime.now(UTC)) if kind != "succeeded" else None,
-    )
-
-
-def _kept_body(answer: Answer, mask: Mask) -> JsonValue:
-    """Return the masked body; for a text, its beginning."""
-    if answer.is_text and isinstance(answer.body, str):
-        return mask.cut(answer.body, _MAX_TEXT)
-    return mask.json(answer.body)
-
-
-def unchecked_outcome(endpoint: Endpoint, answer: Answer, *, has_key: bool) -> ToolOutcome:
-    """Return the outcome from the status alone, for an answer that is too costly to check."""
-    in_progress = has_key and answer.status == 409
-    tool = endpoint.tool
-    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
-    return ToolOutcome(
-        kind="unknown" if kind == "succeeded" else kind,
-        status=answer.status,
-        reason=f"{phrase_of(answer.status)}, but its answer is too costly to check",
-        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
     )
 
 
@@ -180,19 +168,6 @@ def _contradiction(tool: Tool, answer: Answer) -> str | None:
     return contradiction(tool, answer.status, answer.value)
 
 
-def _left_something(tool: Tool, answer: Answer) -> bool:
-    """Return True if an answer that its document calls no success shows an effect.
-
-    The answer has the arguments of the cancel tool, or some items of a batch succeeded: the call
-    was not without effect.
-    """
-    if not tool.is_side_effect:
-        return False
-    if answer.status == _MULTI_STATUS or some_items_worked(answer.value):
-        return True
-    return bool(answered_arguments(tool, answer.value, answer.headers))
-
-
 _CPU_S: Final = 2.0
 """CPU time of a check; with wall time, a busy machine would reject honest answers."""
 _STARTS_WITHIN_S: Final = 30.0
@@ -213,8 +188,10 @@ class AnswerChecks:
 
     def __init__(self) -> None:
         self._threads: ThreadPoolExecutor | None = None
-        self._own = threading.local()
-        self._helpers: list[_Helper] = []
+        self._helpers = [_Helper() for _ in range(_PROCESSES)]
+        self._idle: SimpleQueue[_Helper] = SimpleQueue()
+        for helper in self._helpers:
+            self._idle.put(helper)
 
     async def outcome_of(
         self,
@@ -229,14 +206,9 @@ class AnswerChecks:
     ) -> ToolOutcome:
         """Return the outcome of a call; *unknown* if its answer is too costly to check.
 
-        Args:
-            endpoint: the called endpoint.
-            arguments: of the tool, without personal values.
-            answer: as received.
-            mask: hides the values that were sent.
-            has_key: True if the call carried an idempotency key.
-            within_s: time limit for the check of a large answer, including its wait for a process.
-            is_checked: False to take a small answer's shape as it is.
+        The check of a large answer may take `within_s`, with its wait for a process. If
+        `is_checked` is false, a small answer's shape is taken as it is. The arguments are without
+        personal values.
         """
         if not answer.is_large:
             return outcome_of(
@@ -251,7 +223,17 @@ class AnswerChecks:
                 found = await asyncio.get_running_loop().run_in_executor(
                     self._threads, self._checked, endpoint, job, within_s
                 )
-        return found or unchecked_outcome(endpoint, answer, has_key=has_key)
+        if found is not None:
+            return found
+        # From the status alone.
+        in_progress, tool = has_key and answer.status == 409, endpoint.tool
+        kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
+        return ToolOutcome(
+            kind="unknown" if kind == "succeeded" else kind,
+            status=answer.status,
+            reason=f"{phrase_of(answer.status)}, but its answer is too costly to check",
+            retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
+        )
 
     def close(self) -> None:
         """End the processes."""
@@ -261,16 +243,15 @@ class AnswerChecks:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _checked(self, endpoint: Endpoint, job: Any, within_s: float) -> ToolOutcome | None:
-        """Return the outcome found by this thread's process; None if the process ended before."""
-        helper: _Helper | None = getattr(self._own, "helper", None)
-        if helper is None:
-            helper = self._own.helper = _Helper()
-            self._helpers.append(helper)
-        return helper.outcome_of(endpoint, job, within_s)
+        helper = self._idle.get()
+        try:
+            return helper.outcome_of(endpoint, job, within_s)
+        finally:
+            self._idle.put(helper)
 
 
 class _Helper:
-    """A process that checks answers, restarted after its end."""
+    """A process that checks answers, started by its first job and again after its end."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -300,8 +281,18 @@ class _Helper:
             process.wait()
 
     def _asked(self, message: Any, within_s: float) -> bytes:
-        """Return the reply; empty if the process ended without one."""
-        pipe = self._pipe or self._started()
+        if self._pipe is None:
+            self._pipe, theirs = multiprocessing.Pipe()
+            with theirs:
+                self._process = subprocess.Popen(  # no shell, and no input from outside
+                    [sys.executable, "-c", _CODE.format(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                    start_new_session=True,
+                )
+        pipe = self._pipe
         try:
             pipe.send_bytes(pickle.dumps(message))
             if pipe.poll(within_s):
@@ -310,20 +301,6 @@ class _Helper:
             pass
         self.end()
         return b""
-
-    def _started(self) -> Connection:
-        ours, theirs = multiprocessing.Pipe()
-        with theirs:
-            self._process = subprocess.Popen(  # no shell, and no input from outside
-                [sys.executable, "-c", _CODE.format(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                start_new_session=True,
-            )
-        self._pipe = ours
-        return ours
 
 
 def serve(descriptor: int) -> None:
@@ -340,21 +317,18 @@ def serve(descriptor: int) -> None:
             return
         if isinstance(job, Endpoint):
             endpoints[key] = job
-            reply = _READY
-        else:
-            signal.setitimer(signal.ITIMER_PROF, _CPU_S)
-            reply = _reply(endpoints[key], job)
-            signal.setitimer(signal.ITIMER_PROF, 0)
+            pipe.send_bytes(_READY)
+            continue
+        arguments, answer, mask, has_key = job
+        reply = b""
+        signal.setitimer(signal.ITIMER_PROF, _CPU_S)
+        try:
+            found = outcome_of(endpoints[key], arguments, answer, mask, has_key=has_key)
+            reply = pickle.dumps(found)
+        except Exception:
+            # A provider's answer caused the error, and the process has to live for the next answer.
+            # Its caller takes the empty reply for an answer that was not checked: unknown, and
+            # never a success.
+            _log.exception("an answer could not be checked")
+        signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.send_bytes(reply)
-
-
-def _reply(endpoint: Endpoint, job: Any) -> bytes:
-    arguments, answer, mask, has_key = job
-    try:
-        return pickle.dumps(outcome_of(endpoint, arguments, answer, mask, has_key=has_key))
-    except Exception:
-        # A provider's answer caused the error, and the process has to live for the next answer. Its
-        # caller takes the empty reply for an answer that was not checked: unknown, and never a
-        # success.
-        _log.exception("an answer could not be checked")
-        return b""

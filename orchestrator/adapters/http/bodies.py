@@ -4,7 +4,8 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -15,11 +16,7 @@ import httpx
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.endpoint import Endpoint
-from orchestrator.adapters.http.parameter_styles import (
-    json_text,
-    query_parts,
-    scalar_text,
-)
+from orchestrator.adapters.http.parameter_styles import json_text, query_parts, scalar_text
 from orchestrator.catalog.arguments import (
     FilePlace,
     file_places,
@@ -32,6 +29,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.core.received_files import FILE, ReceivedFile
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(?:; ?[\w-]+=[\w.+\"-]+)*")
@@ -42,13 +40,6 @@ _DATA_URL = re.compile(
 """RFC 2397."""
 _BINARY = "application/octet-stream"
 _PLAIN = "text/plain; charset=utf-8"
-
-
-class WrittenBody(NamedTuple):
-    """A body as sent: the same arguments give the same bytes, at every attempt."""
-
-    content_type: str
-    content: bytes
 
 
 class _Part(NamedTuple):
@@ -62,34 +53,37 @@ Files = Mapping[str, tuple[ReceivedFile, bytes]]
 """Files of a call by handle, with their bytes."""
 
 
-class _Content(NamedTuple):
-    """The content of a file, with its type and name if they are known."""
-
-    content: bytes
-    content_type: str = ""
-    name: str = ""
-
-
 def write_body(
     endpoint: Endpoint, body: JsonValue, declared: str, files: Files = MappingProxyType({})
-) -> WrittenBody:
-    """Write the body as its declared media type.
+) -> tuple[str, bytes]:
+    """Return the media type and the content of a body; retries give the same bytes.
 
     Raises:
         ArgumentsInvalid: a file is an invalid `data:` URL.
     """
     content_type = sent_type(declared)
     if isinstance(body, dict) and is_multipart(declared):
-        return _multipart(content_type, [*_parts(endpoint, body, files)])
+        parts = [*_parts(endpoint, body, files)]
+        boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+        essence = content_type.partition(";")[0].strip()
+        content_type = f"{essence}; boundary={boundary}"
+        if not parts:
+            return content_type, f"--{boundary}--\r\n".encode()
+        written = httpx.Request(
+            "POST",
+            "http://parts",
+            headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
+            files=[(one.name, (one.file_name, one.content, one.content_type)) for one in parts],
+        )
+        return content_type, written.read()
     if isinstance(body, dict) and is_form(declared):
-        return WrittenBody(content_type, "&".join(_form_parts(endpoint, body)).encode())
+        return content_type, "&".join(_form_parts(endpoint, body)).encode()
     if is_json(content_type):
-        return WrittenBody(content_type, json_text(body).encode())
+        return content_type, json_text(body).encode()
     if isinstance(body, str) and takes_bytes(_schema_of(endpoint, "")):
-        file = _file(endpoint, "the body", body, files)
-        own_type = file.content_type if "*" in declared else ""
-        return WrittenBody(own_type or content_type, file.content)
-    return WrittenBody(content_type, scalar_text(body).encode(errors="replace"))
+        content, own_type, _ = _file(endpoint, "the body", body, files)
+        return own_type if "*" in declared and own_type else content_type, content
+    return content_type, scalar_text(body).encode(errors="replace")
 
 
 def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterator[str]:
@@ -114,7 +108,6 @@ def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterator[str]:
 
 
 def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part]:
-    """Yield a part for each field, and for each element of a list."""
     for name, value in body.items():
         declared = str(endpoint.encoding.get(name, {}).get("contentType") or "")
         # A list or range of types does not state the type of each part.
@@ -122,9 +115,8 @@ def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part
         is_file = takes_bytes(_schema_of(endpoint, name))
         for element in value if isinstance(value, list) else [value]:
             if isinstance(element, str) and is_file:
-                file = _file(endpoint, name, element, files)
-                part_type = file.content_type or declared or _BINARY
-                yield _Part(name, file.name or name, part_type, file.content)
+                content, part_type, file_name = _file(endpoint, name, element, files)
+                yield _Part(name, file_name or name, part_type or declared or _BINARY, content)
             elif isinstance(element, (dict, list)) or is_json(declared):
                 content = json_text(element).encode()
                 yield _Part(name, None, declared or "application/json", content)
@@ -134,62 +126,28 @@ def _parts(endpoint: Endpoint, body: JsonObject, files: Files) -> Iterator[_Part
 
 
 def _schema_of(endpoint: Endpoint, field: str) -> JsonObject:
-    """Return the schema of a field of the body, or of the whole body ('')."""
     tool = endpoint.tool
     inputs = {b.field: b.name for b in tool.bindings if b.location == "body"}
     schema = tool.properties.get(inputs.get(field, inputs.get("", "")), {})
     if field not in inputs:
-        schema = properties_of(_opened(schema, tool)).get(field, {})
-    return _opened(schema, tool)
+        schema = properties_of(resolve(schema, tool.input_schema)).get(field, {})
+    return resolve(schema, tool.input_schema)
 
 
-def _opened(schema: JsonObject, tool: Tool) -> JsonObject:
-    """Return the schema, or the definition that it refers to."""
-    named = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    definitions = tool.input_schema.get("$defs")
-    found = definitions.get(named) if isinstance(definitions, dict) else None
-    return found if isinstance(found, dict) else schema
-
-
-def _file(endpoint: Endpoint, name: str, text: str, files: Files) -> _Content:
-    """Return a received file, the content of a `data:` URL, or the text itself."""
+def _file(endpoint: Endpoint, name: str, text: str, files: Files) -> tuple[bytes, str, str]:
+    """Return content, type and name of a file, a `data:` URL, or the text itself."""
     if text in files:
         received, content = files[text]
-        return _Content(content, received.content_type, received.name)
+        return content, received.content_type, received.name
     if not text.startswith("data:"):
-        return _Content(text.encode(errors="replace"))
-    found = _DATA_URL.fullmatch(text)
-    data = _data_of(found) if found else None
-    if found is None or data is None:
-        reason = f"{name} begins like a data: URL (RFC 2397) and is none"
-        raise ArgumentsInvalid(endpoint.tool.name, [reason])
-    return _Content(data, found["type"] if "/" in found["type"] else "")
-
-
-def _data_of(found: re.Match[str]) -> bytes | None:
-    """Return the content of a `data:` URL; None if its base64 is invalid."""
-    data = unquote_to_bytes(found["data"])
-    if not found["base64"]:
-        return data
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error:
-        return None
-
-
-def _multipart(content_type: str, parts: Sequence[_Part]) -> WrittenBody:
-    """Write parts with a boundary derived from their content: a retry sends the same bytes."""
-    boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-    essence = content_type.partition(";")[0].strip()
-    if not parts:
-        return WrittenBody(f"{essence}; boundary={boundary}", f"--{boundary}--\r\n".encode())
-    written = httpx.Request(
-        "POST",
-        "http://parts",
-        headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
-        files=[(part.name, (part.file_name, part.content, part.content_type)) for part in parts],
-    )
-    return WrittenBody(f"{essence}; boundary={boundary}", written.read())
+        return text.encode(errors="replace"), "", ""
+    with suppress(binascii.Error):
+        if (found := _DATA_URL.fullmatch(text)) is not None:
+            data = unquote_to_bytes(found["data"])
+            content = base64.b64decode(data, validate=True) if found["base64"] else data
+            return content, found["type"] if "/" in found["type"] else "", ""
+    reason = f"{name} begins like a data: URL (RFC 2397) and is none"
+    raise ArgumentsInvalid(endpoint.tool.name, [reason])
 
 
 class FileStore(Protocol):
@@ -199,11 +157,9 @@ class FileStore(Protocol):
         self, mission_id: str, content: bytes, *, content_type: str = "", name: str = ""
     ) -> ReceivedFile:
         """Store a file, or raise StateMissing; equal bytes keep their first description."""
-        ...
 
     def read(self, mission_id: str, handle: str) -> tuple[ReceivedFile, bytes] | None:
         """Return a file and its bytes, or None; raise StateMissing if it cannot be read now."""
-        ...
 
 
 _ANY = frozenset({"", "application/octet-stream", "binary/octet-stream"})
@@ -227,13 +183,11 @@ class SentFiles:
 
         def written(place: FilePlace) -> str:
             content = self.found[place.handle][1]
-            match place.form:
-                case "base64":
-                    return base64.b64encode(content).decode()
-                case "base64url":
-                    return base64.urlsafe_b64encode(content).decode()
-                case _:
-                    return place.handle
+            if place.form == "base64":
+                return base64.b64encode(content).decode()
+            if place.form == "base64url":
+                return base64.urlsafe_b64encode(content).decode()
+            return place.handle
 
         return with_files_written(tool, arguments, written) if self.found else arguments
 
@@ -260,20 +214,18 @@ def find_files(
                 f"longer kept; give the handle that an answer of this mission has as {FILE!r}"
             )
             continue
-        found[place.handle] = kept
-        problems += [*size_problems(place, kept[0]), *_type_problems(endpoint, place, kept[0])]
+        found[place.handle], received = kept, kept[0]
+        problems += size_problems(place, received)
+        if place.form != "bytes" or received.content_type in _ANY:
+            continue
+        declared = endpoint.tool.body_content_type or ""
+        if is_multipart(declared):
+            part = endpoint.encoding.get(place.path[-1], {})
+            declared = str(part.get("contentType") or "*/*")
+        types = [one.partition(";")[0].strip().lower() for one in declared.split(",")]
+        is_declared = any(fnmatchcase(received.content_type, one) for one in types)
+        if _ANY.isdisjoint(types) and not is_declared:
+            file = received.name or "the file"
+            takes = f"{place.name} takes {', '.join(types)}"
+            problems.append(f"{takes}, and {file} is {received.content_type}")
     return SentFiles(found, tuple(dict.fromkeys(problems)))
-
-
-def _type_problems(endpoint: Endpoint, place: FilePlace, received: ReceivedFile) -> Iterator[str]:
-    """Yield a sentence if the type of a file is not declared for its place."""
-    if place.form != "bytes" or received.content_type in _ANY:
-        return
-    declared = endpoint.tool.body_content_type or ""
-    if is_multipart(declared):
-        field = endpoint.encoding.get(place.path[-1], {})
-        declared = str(field.get("contentType") or "*/*")
-    types = [one.partition(";")[0].strip().lower() for one in declared.split(",")]
-    if _ANY.isdisjoint(types) and not any(fnmatchcase(received.content_type, t) for t in types):
-        file = received.name or "the file"
-        yield f"{place.name} takes {', '.join(types)}, and {file} is {received.content_type}"

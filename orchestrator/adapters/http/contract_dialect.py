@@ -4,11 +4,12 @@ A booking that stands must not be lost to a date without an offset in a field th
 id, a price or a state that a condition names stays strict, because a wrong value would be acted on.
 """
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
@@ -39,18 +40,16 @@ def contract_dialect(dialect: type[Validator], hidden: Hidden) -> type[Validator
     In OpenAPI a hidden property SHOULD NOT be sent by this side, and if it is required, then only
     of the other side. A hidden property that is present all the same is only logged.
     """
-    both = {
-        name: _led(Draft202012Validator.VALIDATORS[name], hidden) for name in ("oneOf", "anyOf")
-    }
+    plain = Draft202012Validator.VALIDATORS
     ours: dict[str, Keyword] = {
-        **both,
+        "oneOf": _led(plain["oneOf"], hidden),
+        "anyOf": _led(plain["anyOf"], hidden),
         "allOf": _all_of(hidden),
         "required": _required(hidden),
-        "readOnly": _noted(hidden),
-        "writeOnly": _nothing,
+        "readOnly": lambda *_: iter(()),
+        "writeOnly": lambda *_: iter(()),
+        hidden: _noted(hidden),
     }
-    if hidden == "writeOnly":
-        ours |= {"readOnly": _nothing, "writeOnly": _noted(hidden)}
     if "prefixItems" not in dialect.VALIDATORS:
         # OpenAPI 3.0; later versions have no `nullable`.
         for name in ("allOf", "anyOf", "oneOf", "enum"):
@@ -70,11 +69,10 @@ def _led(plain: Keyword, hidden: Hidden) -> Keyword:
     def checked(
         validator: Any, branches: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError]:
-        name = discriminator_property(schema)
+        name, led = discriminator_property(schema), None
         value = instance.get(name) if isinstance(instance, dict) and name is not None else None
-        led = (
-            branch_values(schema, branches, _lookup(validator)) if isinstance(value, str) else None
-        )
+        if isinstance(value, str):
+            led = branch_values(schema, branches, _lookup(validator))
         fitting = [index for index, one in enumerate(led or ()) if value in one.values]
         if len(fitting) == 1:
             (index,) = fitting
@@ -106,11 +104,8 @@ def _required(hidden: Hidden) -> Keyword:
     def checked(
         validator: Any, required: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError]:
-        missing = (
-            [name for name in required if name not in instance]
-            if isinstance(instance, dict)
-            else []
-        )
+        is_object = isinstance(instance, dict)
+        missing = [name for name in required if name not in instance] if is_object else []
         left_out = _hidden_names(schema, hidden, _lookup(validator)) if missing else set()
         for name in missing:
             if name not in left_out:
@@ -139,7 +134,6 @@ def _all_of(hidden: Hidden) -> Keyword:
 
 
 def _hidden_names(schema: Any, hidden: Hidden, lookup: Callable[[str], Any]) -> set[str]:
-    """Return the properties that a schema, or a member of its allOf, hides."""
     found: set[str] = set()
     waiting, parts = [schema], 0
     while waiting and parts < _PARTS:
@@ -175,12 +169,8 @@ def _noted(hidden: Hidden) -> Keyword:
     return noted
 
 
-def _nothing(*_: Any) -> Iterator[ValidationError]:
-    yield from ()
-
-
-_READ_FROM_ANSWER: Final = re.compile(r"\$response\.body#?((?:/[^\s/=!<>\"'{}]+)+)")
-_HEADER_READ: Final = re.compile(r"\$response\.header\.([^\s=!{}]+)")
+_READ_FROM_ANSWER: Final = re.compile(r"\$response\.body#?((?:/[^\s/=!<>\"'\\{}]+)+)")
+_HEADER_READ: Final = re.compile(r"\$response\.header\.([^\s=!{}\"\\]+)")
 _CHOICES: Final = frozenset({"anyOf", "oneOf"})
 _EXTRA: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 _MISSING: Final = frozenset({"required", "dependentRequired"})
@@ -197,12 +187,7 @@ class UsedParts:
     """The names of an operation's answer that the document or another operation reads."""
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
-        """Collect the names once.
-
-        Args:
-            operation: the operation, with its whole document.
-            tool: the tool that it compiled to.
-        """
+        """Collect the names once, from the operation's whole document and its compiled tool."""
         reads, self._headers, required = _uses_of(operation.root.mapping())
         own = f"{operation.method.lower()} {operation.path}"
         later = (name for name, wanted_by in required.items() if wanted_by - {own})
@@ -232,31 +217,25 @@ class UsedParts:
             return False
         kind = breach.validator
         if kind in _CHOICES:
-            return self._fits_a_choice(breach)
+            branches: dict[object, list[ValidationError]] = {}
+            for nested in breach.context or ():
+                branches.setdefault(nested.schema_path[0], []).append(nested)
+            return not branches or any(
+                all(self.is_harmless(nested) for nested in one) for one in branches.values()
+            )
         if kind == UNSAID or (kind == "type" and not breach.absolute_path):
             return False
+        held, wanted, schema = cast("Any", (breach.instance, breach.validator_value, breach.schema))
         if kind in _EXTRA:
-            return not _TROUBLES & {*_extra(breach)}
+            is_object = isinstance(held, dict) and isinstance(schema, dict)
+            return not is_object or _TROUBLES.isdisjoint(extra_names(held, schema))
         if kind in _MISSING:
-            return not self._is_cancel and self._misses_nothing_used(breach, bool(steps))
-        is_boolean = isinstance(breach.instance, bool) or "boolean" in str(breach.validator_value)
+            if self._is_cancel or not isinstance(held, dict) or not isinstance(wanted, list):
+                return False
+            is_known = bool(steps) or any(self.is_used(n) and held[n] is not None for n in held)
+            return is_known and not any(self.is_used(n) for n in wanted if n not in held)
+        is_boolean = isinstance(held, bool) or "boolean" in str(wanted)
         return not self._is_cancel or not (kind in _WORDS or (kind == "type" and is_boolean))
-
-    def _misses_nothing_used(self, breach: ValidationError, is_inner: bool) -> bool:
-        held, wanted = breach.instance, breach.validator_value
-        if not isinstance(held, dict) or not isinstance(wanted, list):
-            return False
-        is_known = is_inner or any(self.is_used(name) and held[name] is not None for name in held)
-        return is_known and not any(self.is_used(n) for n in wanted if n not in held)
-
-    def _fits_a_choice(self, breach: ValidationError) -> bool:
-        """Return True if one alternative is broken only harmlessly, or if several fit."""
-        branches: dict[object, list[ValidationError]] = {}
-        for nested in breach.context or ():
-            branches.setdefault(nested.schema_path[0], []).append(nested)
-        return not branches or any(
-            all(self.is_harmless(nested) for nested in one) for one in branches.values()
-        )
 
 
 def _is_digits(breach: ValidationError) -> bool:
@@ -265,11 +244,6 @@ def _is_digits(breach: ValidationError) -> bool:
     wanted = declared if isinstance(declared, list) else [declared]
     is_whole = breach.validator == "type" and "integer" in wanted
     return is_whole and isinstance(value, str) and _WHOLE.fullmatch(value) is not None
-
-
-def _extra(breach: ValidationError) -> Iterator[str]:
-    if isinstance(breach.instance, dict) and isinstance(breach.schema, dict):
-        yield from extra_names(breach.instance, breach.schema)
 
 
 @lru_cache(maxsize=4096)
@@ -291,25 +265,14 @@ def _read_uses(document: JsonObject) -> Uses:
         for method, operation in item.items():
             if method not in _METHODS or not isinstance(operation, dict):
                 continue
-            for text in _texts_of(operation):
-                for found in _READ_FROM_ANSWER.finditer(text):
-                    reads.update(found[1].strip("/").split("/"))
-                headers.update(name.lower() for name in _HEADER_READ.findall(text))
+            extensions = {k: v for k, v in operation.items() if k.startswith("x-orchet-")}
+            text = json.dumps(extensions, ensure_ascii=False)
+            for found in _READ_FROM_ANSWER.finditer(text):
+                reads.update(found[1].strip("/").split("/"))
+            headers.update(name.lower() for name in _HEADER_READ.findall(text))
             for name in _required_by(operation, item, document):
                 required[name] = required.get(name, frozenset()) | {f"{method} {path}"}
     return frozenset(reads), frozenset(headers), required
-
-
-def _texts_of(operation: JsonObject) -> Iterator[str]:
-    waiting = [value for name, value in operation.items() if name.startswith("x-orchet-")]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
 
 
 def _required_by(operation: JsonObject, item: JsonObject, document: JsonObject) -> Iterator[str]:

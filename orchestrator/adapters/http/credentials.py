@@ -19,7 +19,7 @@ from orchestrator.adapters.http.answer import Answer, read_answer
 from orchestrator.adapters.http.destinations import origin_of
 from orchestrator.adapters.http.masking import Mask, hide_secret
 from orchestrator.adapters.http.refusal import MAX_REASON, reason_of
-from orchestrator.adapters.secrets import BoundSecrets, SecretStore
+from orchestrator.adapters.secrets import SecretStore, value_for
 from orchestrator.catalog.contract import bare_credentials, security_alternatives
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import SecretMissing, TransportFailed, UsageError
@@ -70,8 +70,6 @@ class Token(NamedTuple):
 
 @dataclass
 class _CachedToken:
-    """The token of one client for one grant."""
-
     value: str | None = None
     expires_at: float = 0.0
     refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -101,7 +99,18 @@ class Tokens:
             if kept.value is not None and self._clock() < kept.expires_at:
                 return Token(kept.value, is_fresh=False)
             answer = await self._asked(tool, grant, key)
-            value, life_s = _granted(tool, grant, answer)
+            body = answer.value if isinstance(answer.value, dict) else {}
+            value, kind = body.get("access_token"), str(body.get("token_type", "bearer"))
+            if not isinstance(value, str) or not value:
+                raise _token_refused(tool, grant, "it answered without an access_token")
+            # Providers write `Bearer`, `BearerToken`, `bearer token`, or nothing at all.
+            is_bearer = re.sub(r"[^a-z]", "", kind.lower()).startswith("bearer")
+            if not is_bearer and kind not in ("", "None"):
+                raise _token_refused(tool, grant, "its token is not of the type bearer")
+            try:
+                life_s = max(float(str(body.get("expires_in", _LIFE_S))), 0.0)
+            except ValueError:
+                life_s = _LIFE_S
             kept.value = value
             kept.expires_at = self._clock() + max(life_s / 2, life_s - _MARGIN_S)
             return Token(value, is_fresh=True)
@@ -169,24 +178,7 @@ def _no_token(tool: str, reason: str) -> TransportFailed:
     )
 
 
-def _granted(tool: str, grant: ClientGrant, answer: Answer) -> tuple[str, float]:
-    """Return the token of an answer and its lifetime in seconds."""
-    body = answer.value if isinstance(answer.value, dict) else {}
-    value, kind = body.get("access_token"), str(body.get("token_type", "bearer"))
-    if not isinstance(value, str) or not value:
-        raise _token_refused(tool, grant, "it answered without an access_token")
-    # Providers write `Bearer`, `BearerToken`, `bearer token`, or nothing at all.
-    if not re.sub(r"[^a-z]", "", kind.lower()).startswith("bearer") and kind not in ("", "None"):
-        raise _token_refused(tool, grant, "its token is not of the type bearer")
-    try:
-        life_s = float(str(body.get("expires_in", _LIFE_S)))
-    except ValueError:
-        life_s = _LIFE_S
-    return value, max(life_s, 0.0)
-
-
 def _error_code(answer: Answer) -> str:
-    """Return RFC 6749's error code; '' when the answer has none."""
     code = answer.value.get("error") if isinstance(answer.value, dict) else None
     return code if isinstance(code, str) and answer.status >= 400 else ""
 
@@ -229,11 +221,8 @@ def basic_token(value: str) -> str:
 def read_alternatives(operation: Operation, base_url: str = "") -> tuple[Alternative, ...]:
     """Return the supported security alternatives in order; none: no credential is needed.
 
-    A credential among the parameters belongs to each of them.
-
-    Args:
-        operation: its own requirements, else the document's.
-        base_url: the base of a relative address of a token endpoint.
+    The operation's own requirements precede the document's; a credential among the parameters
+    belongs to each. A relative address of a token endpoint starts at `base_url`.
 
     Raises:
         DocumentInvalid: every requirement names a scheme that is missing or not supported.
@@ -242,22 +231,20 @@ def read_alternatives(operation: Operation, base_url: str = "") -> tuple[Alterna
     spoken = [requirement for requirement, faults in offered if not faults]
     if offered and not spoken:
         raise offered[0][1][0]
-    bare = tuple(_of_parameter(operation, p) for p in bare_credentials(operation))
+    bare = []
+    for parameter in bare_credentials(operation):
+        name, place = parameter.require("name").text(), parameter.require("in").text()
+        says_bearer = "bearer" in (parameter.text_at("description") or "").lower()
+        scheme: Literal["plain", "bearer"] = (
+            "bearer" if says_bearer and place == "header" else "plain"
+        )
+        secret = secret_for_scheme(operation.document, name)
+        bare.append(Credential(secret, _KEY_LOCATIONS[place], name, scheme))
     listed = [
-        (*(_credential(operation, one, scheme, base_url) for scheme in one.mapping()), *bare)
+        (*(_credential(operation, one, named, base_url) for named in one.mapping()), *bare)
         for one in spoken
     ]
-    return tuple(listed) if listed or not bare else (bare,)
-
-
-def _of_parameter(operation: Operation, parameter: DocumentNode) -> Credential:
-    """Return a credential that is listed as a parameter: its value is sent as it was issued."""
-    name = parameter.require("name").text()
-    location = _KEY_LOCATIONS[parameter.require("in").text()]
-    secret = secret_for_scheme(operation.document, name)
-    is_bearer = "bearer" in (parameter.text_at("description") or "").lower()
-    scheme: Literal["plain", "bearer"] = "bearer" if is_bearer else "plain"
-    return Credential(secret, location, name, scheme if location == "header" else "plain")
+    return tuple(listed) if listed or not bare else (tuple(bare),)
 
 
 def resolve_credentials(
@@ -285,35 +272,12 @@ def resolve_credentials(
 def _value(credential: Credential, secrets: SecretStore, base_url: str) -> str | ClientKey:
     name, grant = credential.secret.name, credential.grant
     try:
-        return _read(secrets, name, base_url)
+        return value_for(secrets, name, urlsplit(base_url).hostname)
     except SecretMissing:
         if grant is None:
             raise
-        parts = (_read(secrets, part_of(name, part), grant.token_url) for part in CLIENT_PARTS)
-        return ClientKey(*parts)
-
-
-def _read(secrets: SecretStore, name: str, url: str) -> str:
-    host = urlsplit(url).hostname
-    if host and isinstance(secrets, BoundSecrets):
-        return secrets.get_for(name, host)
-    return secrets.get(name)
-
-
-def _grant(
-    scheme: DocumentNode, secret: SecretRef, scopes: DocumentNode, base_url: str
-) -> ClientGrant | None:
-    """Return the client credentials grant of an oauth2 scheme, if it offers one."""
-    flow = scheme.at("flows", "clientCredentials")
-    if flow is None:
-        return None
-    written = flow.require("tokenUrl")
-    # A relative address is the provider's own: most sandboxes have their token endpoint next to the
-    # service.
-    token_url = urljoin(f"{base_url}/", written.text())
-    if origin_of(token_url) is None:
-        raise written.invalid(f"{address_shown(token_url)!r} is no address of HTTP")
-    return ClientGrant(secret, token_url, tuple(scope.text() for scope in scopes.elements()))
+        host = urlsplit(grant.token_url).hostname
+        return ClientKey(*(value_for(secrets, part_of(name, part), host) for part in CLIENT_PARTS))
 
 
 def _credential(
@@ -328,7 +292,16 @@ def _credential(
     if kind == "http":
         kind = scheme.require("scheme").text().lower()
     if kind in _BEARER_KINDS:
-        scopes = requirement.require(scheme_name)
-        grant = _grant(scheme, secret, scopes, base_url) if kind == "oauth2" else None
+        grant = None
+        flow = scheme.at("flows", "clientCredentials") if kind == "oauth2" else None
+        if flow is not None:
+            written = flow.require("tokenUrl")
+            # A relative address is the provider's own: most sandboxes have their token endpoint
+            # next to the service.
+            token_url = urljoin(f"{base_url}/", written.text())
+            if origin_of(token_url) is None:
+                raise written.invalid(f"{address_shown(token_url)!r} is no address of HTTP")
+            scopes = requirement.require(scheme_name).elements()
+            grant = ClientGrant(secret, token_url, tuple(scope.text() for scope in scopes))
         return Credential(secret, "header", "Authorization", "bearer", grant)
     return Credential(secret, "header", "Authorization", "basic")

@@ -12,9 +12,6 @@ from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import EgressRefused, UsageError
 from orchestrator.core.shown_text import address_shown
-from orchestrator.json_schema.document import DocumentNode
-
-_IPAddress = IPv4Address | IPv6Address
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -85,7 +82,10 @@ def unusual_kind(address: str) -> str | None:
 
     The IPv4 address inside an IPv6 address is checked: `::ffff:127.0.0.1` is this machine.
     """
-    ip = _innermost(ip_address(address))
+    ip = ip_address(address)
+    if isinstance(ip, IPv6Address):
+        nat64 = IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None
+        ip = nat64 or ip.ipv4_mapped or ip.sixtofour or ip
     if ip.is_unspecified:
         return "unspecified"
     if ip.is_loopback:
@@ -119,19 +119,11 @@ def addresses_written(host: str) -> list[str]:
     return [str(address[0]) for *_, address in found[:1]]
 
 
-def _innermost(ip: _IPAddress) -> _IPAddress:
-    if isinstance(ip, IPv4Address):
-        return ip
-    if ip in _NAT64:
-        return IPv4Address(int(ip) & 0xFFFFFFFF)
-    return ip.ipv4_mapped or ip.sixtofour or ip
-
-
 def _bare(host: str) -> str:
     return host.strip().lower().removeprefix("[").removesuffix("]").removesuffix(".")
 
 
-_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class OnlyHosts:
@@ -148,7 +140,7 @@ class OnlyHosts:
             AddressRefused: nothing was sent, and the host's name was not resolved.
         """
         host = f"[{url.host}]" if ":" in url.host else url.host
-        with_port = f"{host}:{url.port or _PORTS.get(url.scheme, 0)}".lower()
+        with_port = f"{host}:{url.port or DEFAULT_PORTS.get(url.scheme, 0)}".lower()
         if self._hosts and not {host.lower(), with_port} & self._hosts:
             raise AddressRefused(
                 url.host,
@@ -161,7 +153,6 @@ class OnlyHosts:
 Origin = tuple[str, str, int]
 """Scheme, host and port, which a request must share with a declared server."""
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _HOST = re.compile(r"[\w.:-]+")
 SETTING = "ORCHESTRATOR_SERVER_VARIABLES"
@@ -182,13 +173,10 @@ _SAFE_VALUE = re.compile(r"[\w.~:/\[\]-]*")
 def base_url(tool: Tool, configured: ServerVariables) -> str:
     """Return the URL to which the tool's path is appended; it does not end in a slash.
 
-    Args:
-        tool: has the server template and the document's defaults of its variables.
-        configured: override those defaults, by document.
+    Values of `configured`, by document, override the document's defaults.
 
     Raises:
-        UsageError: a variable has neither a default nor a configured value, or its value would
-            change other parts of the URL.
+        UsageError: a variable has no value, or its value would change other parts of the URL.
         EgressRefused: the result names no host, or has a query or a fragment, in which the path
             would end up.
     """
@@ -210,8 +198,22 @@ def declared_origins(operation: Operation, configured: ServerVariables) -> froze
     """
     servers = operation.inherited("servers")
     declared = servers.elements() if servers is not None else ()
-    urls = (_server_url(server, configured) for server in declared)
-    return frozenset(origin for url in urls if (origin := origin_of(url)) is not None)
+    origins = set()
+    for server in declared:
+        own, defaults = configured.get(server.document, {}), {}
+        for name, variable in server.items("variables"):
+            allowed = [str(one.value) for one in variable.elements("enum")]
+            if allowed and name in own and own[name] not in allowed:
+                raise UsageError(
+                    f"the server variable {name!r} of {server.document} must be one of "
+                    f"{', '.join(allowed)}: change it in {SETTING}"
+                )
+            if (default := variable.text_at("default")) is not None:
+                defaults[name] = default
+        url = _fill(server.require("url").text(), {**defaults, **own}, server.document)
+        if (origin := origin_of(url)) is not None:
+            origins.add(origin)
+    return frozenset(origins)
 
 
 def origin_of(url: str) -> Origin | None:
@@ -223,29 +225,12 @@ def origin_of(url: str) -> Origin | None:
         _ = httpx.URL(f"{parts.scheme}://{parts.netloc}").host
     except (ValueError, httpx.InvalidURL):
         return None
-    if parts.scheme not in _DEFAULT_PORTS or parts.username is not None:
+    if parts.scheme not in DEFAULT_PORTS or parts.username is not None:
         return None
     host = parts.hostname or ""
     if not _HOST.fullmatch(host):
         return None
-    return parts.scheme, host, port if port is not None else _DEFAULT_PORTS[parts.scheme]
-
-
-def _server_url(server: DocumentNode, configured: ServerVariables) -> str:
-    own = configured.get(server.document, {})
-    for name, variable in server.items("variables"):
-        allowed = [one.value for one in variable.elements("enum")]
-        if allowed and name in own and own[name] not in map(str, allowed):
-            raise UsageError(
-                f"the server variable {name!r} of {server.document} must be one of "
-                f"{', '.join(map(str, allowed))}: change it in {SETTING}"
-            )
-    defaults = {
-        name: default
-        for name, variable in server.items("variables")
-        if (default := variable.text_at("default")) is not None
-    }
-    return _fill(server.require("url").text(), {**defaults, **own}, server.document)
+    return parts.scheme, host, port if port is not None else DEFAULT_PORTS[parts.scheme]
 
 
 def _fill(template: str, values: Mapping[str, str], document: str) -> str:
@@ -259,15 +244,13 @@ def _fill(template: str, values: Mapping[str, str], document: str) -> str:
                 f"no value for the server variable {name!r} of {document}; "
                 f'set it in {SETTING}, as {{"{document}": {{"{name}": "..."}}}}'
             )
+        value = values[name]
         in_authority = authority_end < 0 or found.start() < authority_end
-        _check_value(name, values[name], may_hold_slash=not in_authority)
-        return values[name]
+        if not _SAFE_VALUE.fullmatch(value) or ("/" in value and in_authority):
+            raise UsageError(
+                f"the value of the server variable {name!r} is no part of a URL; "
+                f"set one in {SETTING}"
+            )
+        return value
 
     return _VARIABLE.sub(value_of, template)
-
-
-def _check_value(name: str, value: str, *, may_hold_slash: bool) -> None:
-    if not _SAFE_VALUE.fullmatch(value) or ("/" in value and not may_hold_slash):
-        raise UsageError(
-            f"the value of the server variable {name!r} is no part of a URL; set one in {SETTING}"
-        )

@@ -79,16 +79,54 @@ class Endpoints:
             UsageError: the value of a server variable does not fit into a URL.
         """
         key = (catalog.digest, tool.name)
-        if key not in self._endpoints:
-            operation = self._operation(catalog, tool)
-            compiled = _compile(catalog, operation, tool, self._server_variables)
-            _keep(self._endpoints, key, compiled, limit=_MAX_ENDPOINTS)
-        return self._endpoints[key]
+        if (kept := self._endpoints.get(key)) is not None:
+            return kept
+        # The import takes a tenth of a second, which a starting worker and most commands do not
+        # need.
+        from orchestrator.adapters.http.operation_contract import OperationContract
+
+        operation = self._operation(catalog, tool)
+        body = operation.node.at("requestBody")
+        fields = body.items("content", tool.body_content_type or "", "encoding") if body else ()
+        base = base_url(tool, self._server_variables)
+        declared = operation.node.at(MCP_TOOL)
+        has_refusal = operation.node.at("responses", MCP_REFUSAL) is not None
+        compiled = Endpoint(
+            key=f"{catalog.digest} {tool.name}",
+            tool=tool,
+            base_url=base,
+            origins=declared_origins(operation, self._server_variables),
+            contract=OperationContract(operation, tool),
+            credentials=read_alternatives(operation, base),
+            body_required=body is not None and body.is_true("required"),
+            encoding={name: _object(entry.value) for name, entry in fields},
+            reserved=frozenset(
+                parameter.require("name").text()
+                for parameter in operation.parameters()
+                if parameter.require("in").text() == "query" and parameter.is_true("allowReserved")
+            ),
+            kept_headers=frozenset(
+                name.lower()
+                for reader in (tool, *_read_for(catalog, tool))
+                for name in response_headers_read(reader)
+            ),
+            given_back=given_back(catalog, tool),
+            mcp_tool={**_object(declared.value), "has_refusal": has_refusal} if declared else None,
+        )
+        _keep(self._endpoints, key, compiled, limit=_MAX_ENDPOINTS)
+        return compiled
 
     def _operation(self, catalog: Catalog, tool: Tool) -> Operation:
         key = (catalog.digest, tool.document)
         if key not in self._operations:
-            found = _operations_by_place(catalog, tool)
+            document = catalog.documents.get(tool.document)
+            if document is None:
+                raise DocumentInvalid(
+                    tool.document, "", f"{tool.name} has no document, so no address"
+                )
+            # Once per document, because its operations share the schemas.
+            root = DocumentNode.of(tool.document, _object(_without_notices(document)))
+            found = {(o.path, o.method): o for o in operations(root)}
             _keep(self._operations, key, found, limit=_MAX_DOCUMENTS)
         operation = self._operations[key].get((tool.path, tool.method))
         if operation is None:
@@ -100,42 +138,6 @@ def _keep(cache: dict[tuple[str, str], _T], key: tuple[str, str], value: _T, *, 
     if len(cache) >= limit:
         cache.pop(next(iter(cache)))
     cache[key] = value
-
-
-def _compile(
-    catalog: Catalog, operation: Operation, tool: Tool, server_variables: ServerVariables
-) -> Endpoint:
-    # The import takes a tenth of a second, which a starting worker and most commands do not need.
-    from orchestrator.adapters.http.operation_contract import OperationContract
-
-    body = operation.node.at("requestBody")
-    base = base_url(tool, server_variables)
-    return Endpoint(
-        key=f"{catalog.digest} {tool.name}",
-        tool=tool,
-        base_url=base,
-        origins=declared_origins(operation, server_variables),
-        contract=OperationContract(operation, tool),
-        credentials=read_alternatives(operation, base),
-        body_required=body is not None and body.is_true("required"),
-        encoding=_encoding(body, tool.body_content_type),
-        reserved=frozenset(_reserved(operation)),
-        kept_headers=frozenset(
-            name.lower()
-            for reader in (tool, *_read_for(catalog, tool))
-            for name in response_headers_read(reader)
-        ),
-        given_back=given_back(catalog, tool),
-        mcp_tool=_mcp_tool(operation),
-    )
-
-
-def _mcp_tool(operation: Operation) -> JsonObject | None:
-    declared = operation.node.at(MCP_TOOL)
-    if declared is None:
-        return None
-    has_refusal = operation.node.at("responses", MCP_REFUSAL) is not None
-    return {**_object(declared.value), "has_refusal": has_refusal}
 
 
 def _read_for(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
@@ -151,15 +153,6 @@ def _read_for(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
             yield other
 
 
-def _operations_by_place(catalog: Catalog, tool: Tool) -> dict[tuple[str, str], Operation]:
-    document = catalog.documents.get(tool.document)
-    if document is None:
-        raise DocumentInvalid(tool.document, "", f"{tool.name} has no document, so no address")
-    # Once per document, because its operations share the schemas.
-    root = DocumentNode.of(tool.document, _object(_without_notices(document)))
-    return {(o.path, o.method): o for o in operations(root)}
-
-
 def _without_notices(value: JsonValue) -> JsonValue:
     """Remove the flags for which openapi-core issues a warning at every answer."""
     if isinstance(value, list):
@@ -171,20 +164,6 @@ def _without_notices(value: JsonValue) -> JsonValue:
         for key, held in value.items()
         if not (key == "deprecated" and held is True)
     }
-
-
-def _reserved(operation: Operation) -> Iterator[str]:
-    for parameter in operation.parameters():
-        is_query = parameter.require("in").text() == "query"
-        if is_query and parameter.is_true("allowReserved"):
-            yield parameter.require("name").text()
-
-
-def _encoding(body: DocumentNode | None, content_type: str | None) -> dict[str, JsonObject]:
-    if body is None:
-        return {}
-    entries = body.items("content", content_type or "", "encoding")
-    return {name: _object(entry.value) for name, entry in entries}
 
 
 def _object(value: JsonValue) -> JsonObject:

@@ -94,8 +94,16 @@ class Mask:
         """Return the text with stand-ins."""
         if not self._may_be_in(text):
             return text
+        matches: list[_Match] = []
+        layer: _Layer | None = _Layer(text)
+        for _ in range(_DEPTH + 1):
+            if layer is None:
+                break
+            for form in self._forms:
+                matches += form.found_in(layer)
+            layer = layer.decoded()
         parts, end = [], 0
-        for match in _merged(self._matches(text)):
+        for match in _merged(matches):
             parts += [text[end : match.start], match.stand_in]
             end = match.end
         return "".join([*parts, text[end:]])
@@ -117,13 +125,6 @@ class Mask:
             return [self.json(element, name=name) for element in value]
         if value is None or isinstance(value, bool):
             return value
-        return self._scalar(value, name)
-
-    def is_absent_from(self, error: BaseException) -> bool:
-        """Return True if the texts of an exception and its causes contain no hidden value."""
-        return all(self.text(str(cause)) == str(cause) for cause in causes_of(error))
-
-    def _scalar(self, value: str | int | float, name: str) -> JsonValue:
         text = str(value)
         for entry in self._hidden:
             if entry.value == text and (entry.name == name or len(text) >= _LONG_NUMBER):
@@ -132,6 +133,10 @@ class Mask:
             return self.text(value)
         masked = self.text(text) if len(text) >= _LONG_NUMBER else text
         return value if masked == text else masked
+
+    def is_absent_from(self, error: BaseException) -> bool:
+        """Return True if the texts of an exception and its causes contain no hidden value."""
+        return all(self.text(str(cause)) == str(cause) for cause in causes_of(error))
 
     def _may_be_in(self, text: str) -> bool:
         """Return False if nothing can be found, as in most of the short texts of an answer."""
@@ -144,15 +149,6 @@ class Mask:
                 return True
         return any(wanted in text for wanted in self._literal)
 
-    def _matches(self, text: str) -> Iterator["_Match"]:
-        layer: _Layer | None = _Layer(text)
-        for _ in range(_DEPTH + 1):
-            if layer is None:
-                return
-            for form in self._forms:
-                yield from form.found_in(layer)
-            layer = layer.decoded()
-
 
 class _Match(NamedTuple):
     """A part of a text to replace; of two that overlap, the longer one names the whole."""
@@ -164,7 +160,6 @@ class _Match(NamedTuple):
 
 
 def _merged(matches: Iterable[_Match]) -> Iterator[_Match]:
-    """Yield the matches in their order, with overlapping matches joined."""
     current: _Match | None = None
     for match in sorted(matches):
         if current is None or match.start >= current.end:
@@ -273,25 +268,26 @@ class _Form(NamedTuple):
     def found_in(self, layer: _Layer) -> Iterator[_Match]:
         """Yield the positions of the form in the original text."""
         if not self.letters:
-            yield from self._found_literally(layer)
+            at = layer.text.find(self.written)
+            while at >= 0:
+                end = at + len(self.written)
+                if self.is_long or _is_word(layer.text, at, end):
+                    yield self._match(layer, at, end)
+                at = layer.text.find(self.written, end)
             return
         at = layer.letters.find(self.letters)
         while at >= 0:
             start, end = layer.place(at), layer.place(at + len(self.letters) - 1) + 1
             if self._is_at(layer.text, start, end):
-                yield self._match(layer, *self._widened(layer.text, start, end))
+                if self.lead and layer.text.endswith(self.lead, 0, start):
+                    start -= len(self.lead)
+                if self.tail and layer.text.startswith(self.tail, end):
+                    end += len(self.tail)
+                yield self._match(layer, start, end)
                 at += len(self.letters)
             else:
                 at += 1
             at = layer.letters.find(self.letters, at)
-
-    def _found_literally(self, layer: _Layer) -> Iterator[_Match]:
-        at = layer.text.find(self.written)
-        while at >= 0:
-            end = at + len(self.written)
-            if self.is_long or _is_word(layer.text, at, end):
-                yield self._match(layer, at, end)
-            at = layer.text.find(self.written, end)
 
     def _match(self, layer: _Layer, start: int, end: int) -> _Match:
         return _Match(*layer.origin(start, end), self.stand_in, len(self.letters))
@@ -304,11 +300,6 @@ class _Form(NamedTuple):
             return True
         return (is_word or self.is_long) and _tight(text[start:end]) == self.written
 
-    def _widened(self, text: str, start: int, end: int) -> tuple[int, int]:
-        if self.lead and text.endswith(self.lead, 0, start):
-            start -= len(self.lead)
-        return start, end + (len(self.tail) if self.tail and text.startswith(self.tail, end) else 0)
-
 
 def _forms(entry: Hidden) -> Iterator[_Form]:
     """Yield the value as it is, decoded like a text, in hexadecimal and in base64."""
@@ -316,30 +307,23 @@ def _forms(entry: Hidden) -> Iterator[_Form]:
     for _ in range(_DEPTH + 1):
         if layer is None:
             break
-        if len(layer.text) >= _SHORT:
-            yield _plain_form(layer, entry.stand_in)
+        text, is_long = layer.text, len(layer.text) >= _LONG
+        if len(text) >= _SHORT and len(layer.letters) < 2:
+            yield _Form("", entry.stand_in, text, is_long=is_long)
+        elif len(text) >= _SHORT:
+            start, end = layer.place(0), layer.place(len(layer.letters) - 1) + 1
+            tight, lead, tail = _tight(text[start:end]), text[:start], text[end:]
+            yield _Form(layer.letters, entry.stand_in, tight, lead, tail, is_long)
         layer = layer.decoded()
     data = entry.value.encode("utf-8", "surrogatepass")
     if len(data) > _SHORT:
-        encodings = dict.fromkeys(map(_letters, [data.hex(), *_in_base64(data)]))
+        written = [data.hex(), b64encode(data).decode().rstrip("=")]
+        for shift, first in enumerate((0, 2, 3)):
+            # The characters that the bytes determine at each alignment.
+            shifted = b64encode(bytes(shift) + data).decode()
+            written.append(shifted[first : (shift + len(data)) * 8 // 6])
+        encodings = dict.fromkeys(map(_letters, written))
         yield from (_Form(e, entry.stand_in) for e in encodings if len(e) >= _LONG_NUMBER)
-
-
-def _plain_form(layer: _Layer, stand_in: str) -> _Form:
-    text, is_long = layer.text, len(layer.text) >= _LONG
-    if len(layer.letters) < 2:
-        return _Form("", stand_in, text, is_long=is_long)
-    start, end = layer.place(0), layer.place(len(layer.letters) - 1) + 1
-    return _Form(
-        layer.letters, stand_in, _tight(text[start:end]), text[:start], text[end:], is_long
-    )
-
-
-def _in_base64(data: bytes) -> Iterator[str]:
-    """Yield the value alone, and the characters that its bytes determine at each alignment."""
-    yield b64encode(data).decode().rstrip("=")
-    for shift, first in enumerate((0, 2, 3)):
-        yield b64encode(bytes(shift) + data).decode()[first : (shift + len(data)) * 8 // 6]
 
 
 def _letters(text: str) -> str:
@@ -372,7 +356,6 @@ def _tight(text: str) -> str:
 
 
 def _is_word(text: str, start: int, end: int) -> bool:
-    """Return True if no letter or digit adjoins the part."""
     return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
 
 
@@ -384,7 +367,11 @@ def _unescaped(escape: str) -> str:
     if escape.startswith("\\\\"):
         return escape[: len(escape) // 2]
     if escape[1] in "uU":
-        return _code_point(re.sub(r"[\\%uU{}]", "", escape), escape)
+        digits = re.sub(r"[\\%uU{}]", "", escape)
+        if escape[1] == "u" and len(digits) == 8:
+            return bytes.fromhex(digits).decode("utf-16-be", "surrogatepass")
+        code = int(digits, 16)
+        return chr(code) if code <= 0x10FFFF else escape
     if escape[0] == "\\" and escape[1] != "x":
         if len(escape) == 2:
             return "\n"
@@ -395,10 +382,3 @@ def _unescaped(escape: str) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def _code_point(digits: str, escape: str) -> str:
-    if escape[1] == "u" and len(digits) == 8:
-        return bytes.fromhex(digits).decode("utf-16-be", "surrogatepass")
-    code = int(digits, 16)
-    return chr(code) if code <= 0x10FFFF else escape

@@ -70,15 +70,10 @@ class ResponseCheck:
     note: str | None = None
     """Deviations in parts that are not used."""
 
-    @property
-    def whole(self) -> str | None:
-        """Both texts joined; None if the answer follows the contract."""
-        return "; ".join(text for text in (self.breach, self.note) if text) or None
-
 
 @dataclass
-class _AskedRequest:
-    """A request in openapi-core's terms: a JSON object of all its parts."""
+class _AnyRequest:
+    """The request of an answer in openapi-core's terms; the finder ignores it."""
 
     body: bytes | None = None
     parameters: RequestParameters = field(default_factory=RequestParameters)
@@ -88,17 +83,8 @@ class _AskedRequest:
     content_type: str = _JSON
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A parsed body."""
-
-    value: JsonValue
-
-
 @dataclass
 class _GivenResponse:
-    """An answer in openapi-core's terms."""
-
     status_code: int
     headers: Mapping[str, str]
     content_type: str
@@ -108,22 +94,57 @@ class _GivenResponse:
 class OperationContract:
     """The contract of one operation's requests and answers.
 
-    openapi-core validates the request's values, not their wire text: its own parsers of styles and
-    forms take a comma inside a list element for a delimiter, support neither nested objects nor
-    several types, and would refuse valid calls. `request` writes the values. All values are
-    validated at once, as one JSON object, so that the document is walked once instead of once per
-    parameter.
+    openapi-core's schema validator checks the request's values, not their wire text: its own
+    parsers of styles and forms take a comma inside a list element for a delimiter, support neither
+    nested objects nor several types, and would refuse valid calls. `request` writes the values. All
+    values are validated at once, as one JSON object, so that the document is walked once instead of
+    once per parameter.
     """
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
         responses = _declared_responses(operation)
         self._tool = tool
         self._used = UsedParts(operation, tool)
-        self._pinned = _pinned_document(operation, tool, responses)
-        self._types = {
-            status: tuple(_types_of({status: response})) for status, response in responses.items()
+        properties: JsonObject = {}
+        required: list[JsonValue] = []
+        for node in operation.parameters():
+            parameter = node.mapping()
+            if is_input(node, operation.root):
+                part = f"{parameter['in']}.{parameter['name']}"
+                content = parameter.get("content")
+                media_types = list(content.values()) if isinstance(content, dict) else []
+                described = (
+                    parameter if "schema" in parameter or not media_types else media_types[0]
+                )
+                properties[part] = (
+                    described.get("schema", {}) if isinstance(described, dict) else {}
+                )
+                if parameter.get("required") is True:
+                    required.append(part)
+        body = operation.node.at("requestBody")
+        if body is not None:
+            properties[_BODY] = _schema_of_body(body, tool.body_content_type)
+            if body.mapping().get("required") is True:
+                required.append(_BODY)
+        written: JsonObject = {
+            **operation.node.mapping(),
+            "responses": responses,
+            "parameters": [],
+            "requestBody": {"type": "object", "properties": properties, "required": required},
+            "security": [],
         }
-        self._answer_types = frozenset(_types_of(responses))
+        root = operation.root.mapping()
+        paths = root["paths"] if isinstance(root["paths"], dict) else {}
+        pinned: JsonObject = {**paths, _PINNED: {tool.method.lower(): written}}
+        self._pinned = {**root, "paths": pinned}
+        self._types = {
+            status: tuple(content)
+            for status, response in responses.items()
+            if isinstance(response, dict)
+            and isinstance(content := response.get("content", {}), dict)
+        }
+        self.answer_types = frozenset(one for types in self._types.values() for one in types)
+        """The declared media types of answers, without parameters, in lower case."""
         self._compile()
 
     def _compile(self) -> None:
@@ -132,20 +153,26 @@ class OperationContract:
         spec = SchemaPath.from_dict(
             cast("Any", self._pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
         )
-        finder = _finder_of(spec, self._tool)
+        path = spec / "paths" / _PINNED
+        operation = path / self._tool.method.lower()
+        found = PathOperationServer(path, operation, None, TemplateResult(self._tool.path, {}), {})
+
+        class OneOperation(BasePathFinder):
+            """Always finds this operation, and ignores URLs."""
+
+            def find(self, method: str, name: str) -> PathOperationServer:
+                return found
+
         is_30 = str(self._pinned["openapi"]).startswith("3.0")
         request_class = V30RequestValidator if is_30 else V31RequestValidator
         response_class = V30ResponseValidator if is_30 else V31ResponseValidator
-        self._requests = request_class(
-            spec,
-            path_finder_cls=finder,
-            schema_validators_factory=_CachedValidators(
-                request_class.schema_validators_factory, "readOnly", REQUEST_FORMATS
-            ),
+        requests = _CachedValidators(
+            request_class.schema_validators_factory, "readOnly", REQUEST_FORMATS
         )
+        self._requests = requests.create(spec, operation / "requestBody").validator
         self._responses = response_class(
             spec,
-            path_finder_cls=finder,
+            path_finder_cls=OneOperation,
             schema_validators_factory=_CachedValidators(
                 response_class.schema_validators_factory, "writeOnly", ANSWER_FORMATS
             ),
@@ -163,32 +190,22 @@ class OperationContract:
     def request_violations(self, placement: Placement) -> tuple[str, ...]:
         """Return the ways in which a request breaks the contract, in words that quote no value.
 
-        Args:
-            placement: the tool's inputs with their real values, and the idempotency key.
-
         Raises:
             DocumentInvalid: the operation's own schema cannot be evaluated.
         """
+        parts = {f"{b.location}.{b.field}": value for b, value in placement.parameters}
+        if placement.has_body:
+            parts[_BODY] = placement.body
         try:
-            asked = _asked(placement)
+            json_text(parts)
         except ValueError:
             return ("a number is not finite",)
         try:
-            errors = list(self._requests.iter_errors(asked))
-            return tuple(dict.fromkeys(text for error in errors for text in _request_words(error)))
+            return tuple(dict.fromkeys(_request_words(list(self._requests.iter_errors(parts)))))
         except PatternUndecided as undecided:
             return (str(undecided),)
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             raise unreadable_schema(self._tool, fault) from None
-
-    @property
-    def answer_types(self) -> frozenset[str]:
-        """The declared media types of answers, without parameters, in lower case."""
-        return self._answer_types
-
-    def response_breach(self, answer: Answer) -> str | None:
-        """Return the ways in which an answer breaks the contract, in one text; None without any."""
-        return self.check_response(answer).whole
 
     def check_response(self, answer: Answer) -> ResponseCheck:
         """Compare an answer with the contract.
@@ -203,7 +220,8 @@ class OperationContract:
             # and its proxy, count once.
             httpx.Headers(list(dict.fromkeys(answer.headers.multi_items())), encoding="utf-8"),
             self._declared_type(answer),
-            None if answer.is_empty else _Read(answer.value),
+            # In a tuple, because a body of null is not a missing one.
+            None if answer.is_empty else (answer.value,),
         )
         bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUTBODY
         # A status that the document does not declare is no permission to omit an id.
@@ -211,14 +229,18 @@ class OperationContract:
         try:
             errors = [
                 error
-                for error in self._responses.iter_errors(_AskedRequest(), response)
+                for error in self._responses.iter_errors(_AnyRequest(), response)
                 if not (bodyless and isinstance(error, MissingData))
             ]
             breaches = list(
                 dict.fromkeys(t for e in errors for t in self._words(e, harmless=False))
             )
             notes = list(dict.fromkeys(t for e in errors for t in self._words(e, harmless=True)))
-            notes += self._labels(answer, status)
+            if status != answer.status:
+                notes.append(f"the status {answer.status} is not declared")
+            own = answer.content_type
+            if self._declared_type(answer) != own and not is_json(own):
+                notes.append(_undeclared(own))
         except PatternUndecided as undecided:
             return ResponseCheck(breach=str(undecided))
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
@@ -257,16 +279,7 @@ class OperationContract:
         json_types = (one for one in types if (is_json(own) or is_parsed) and is_json(one))
         return next(json_types, next(ranges, own))
 
-    def _labels(self, answer: Answer, status: int) -> Iterator[str]:
-        """Describe the mistakes around an answer whose body is as declared."""
-        if status != answer.status:
-            yield f"the status {answer.status} is not declared"
-        own = answer.content_type
-        if self._declared_type(answer) != own and not is_json(own):
-            yield _undeclared(own)
-
     def _words(self, error: Exception, *, harmless: bool) -> Iterator[str]:
-        """Describe either the harmless parts of one error or its other parts."""
         cause = error.__cause__
         if isinstance(error, HeaderValidationError | MissingHeaderError):
             if self._used.is_header_used(error.name) is not harmless:
@@ -291,7 +304,7 @@ class OperationContract:
         if not types or self._tool.method == "HEAD":
             return answer.is_empty
         is_of_its_type = self._declared_type(answer) == answer.content_type
-        return is_of_its_type and self.response_breach(answer) is None
+        return is_of_its_type and self.check_response(answer) == ResponseCheck()
 
 
 def _shortened(found: Iterable[str]) -> str | None:
@@ -335,65 +348,22 @@ class _AnyType(dict[str, Any]):
         return True
 
     def __getitem__(self, media_type: str) -> Any:
-        return _value_of
+        return lambda read, **_: read[0]
 
 
-def _value_of(read: _Read, **_: str) -> JsonValue:
-    return read.value
-
-
-def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
-    """Return a finder that always finds this one operation and ignores URLs."""
-    path = spec / "paths" / _PINNED
-    found = PathOperationServer(
-        path, path / tool.method.lower(), None, TemplateResult(tool.path, {}), {}
-    )
-
-    class OneOperation(BasePathFinder):
-        def find(self, method: str, name: str) -> PathOperationServer:
-            return found
-
-    return OneOperation
-
-
-def _asked(placement: Placement) -> _AskedRequest:
-    parts: JsonObject = {}
-    for binding, value in placement.parameters:
-        parts[_part_name(binding.location, binding.field)] = value
-    if placement.has_body:
-        parts[_BODY] = placement.body
-    return _AskedRequest(json_text(parts).encode())
-
-
-def _request_words(error: Exception) -> Iterator[str]:
-    cause = error.__cause__
-    if not isinstance(cause, InvalidSchemaValue):
-        yield "the request is not of its declared form"
-        return
-    breaches = [breach for breach in cause.schema_errors if isinstance(breach, SchemaViolation)]
+def _request_words(breaches: Iterable[SchemaViolation]) -> Iterator[str]:
+    inner = []
     for breach in breaches:
         if not breach.path:
-            yield from (f"{_name_of(part) or 'the body'} is missing" for part in _missing(breach))
-    yield from describe_violations(_by_own_name(breach) for breach in breaches if breach.path)
-
-
-def _missing(breach: SchemaViolation) -> list[str]:
-    given = breach.instance if isinstance(breach.instance, dict) else {}
-    wanted = breach.validator_value if isinstance(breach.validator_value, list) else []
-    return [part for part in wanted if part not in given]
-
-
-def _by_own_name(breach: SchemaViolation) -> SchemaViolation:
-    """Put the parameter's name before the path of its breach; a body has no name."""
-    name = _name_of(str(breach.path.popleft()))
-    if name:
-        breach.path.appendleft(name)
-    return breach
-
-
-def _name_of(part: str) -> str:
-    """Return the parameter's name; '' for the body."""
-    return part.partition(".")[2]
+            given, wanted = cast("Any", breach.instance), cast("Any", breach.validator_value)
+            missing = (part for part in wanted if part not in given)
+            yield from (f"{part.partition('.')[2] or 'the body'} is missing" for part in missing)
+            continue
+        # The parameter's name precedes the path of its breach; a body has no name.
+        if name := str(breach.path.popleft()).partition(".")[2]:
+            breach.path.appendleft(name)
+        inner.append(breach)
+    yield from describe_violations(inner)
 
 
 def _response_words(error: Exception) -> Iterator[str]:
@@ -409,8 +379,11 @@ def _response_words(error: Exception) -> Iterator[str]:
     elif isinstance(cause, MediaTypeDeserializeError):
         yield f"the body is not valid {cause.mimetype}"
     elif isinstance(cause, InvalidSchemaValue):
-        name = f"header {error.name}" if isinstance(error, HeaderValidationError) else ""
-        yield from describe_violations(_under(name, cause.schema_errors), answered=True)
+        breaches = [one for one in cause.schema_errors if isinstance(one, SchemaViolation)]
+        if isinstance(error, HeaderValidationError):
+            for breach in breaches:
+                breach.path.appendleft(f"header {error.name}")
+        yield from describe_violations(breaches, answered=True)
     else:
         what = f"header {error.name}" if isinstance(error, HeaderValidationError) else "body"
         yield f"the {what} is not of its declared type"
@@ -420,31 +393,7 @@ def _undeclared(content_type: str) -> str:
     return f"the content type {content_type or 'of nothing'} is not declared"
 
 
-def _under(name: str, errors: Iterable[Exception]) -> Iterator[SchemaViolation]:
-    """Yield the breaches with `name` before their paths."""
-    for error in errors:
-        if isinstance(error, SchemaViolation):
-            if name:
-                error.path.appendleft(name)
-            yield error
-
-
 # -- the document of one operation --------------------------------------------------------------
-
-
-def _pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> JsonObject:
-    """Return the document reduced to the parts of one operation that openapi-core validates."""
-    written: JsonObject = {
-        **operation.node.mapping(),
-        "responses": responses,
-        "parameters": [],
-        "requestBody": {"content": {_JSON: {"schema": _request_schema(operation, tool)}}},
-        "security": [],
-    }
-    root = operation.root.mapping()
-    paths = root["paths"] if isinstance(root["paths"], dict) else {}
-    pinned: JsonObject = {**paths, _PINNED: {tool.method.lower(): written}}
-    return {**root, "paths": pinned}
 
 
 def _declared_responses(operation: Operation) -> JsonObject:
@@ -458,25 +407,20 @@ def _declared_responses(operation: Operation) -> JsonObject:
         mapping = dict(response.mapping())
         content = response.at("content")
         if content is not None:
-            mapping["content"] = _content(content)
+            schemas: dict[str, list[JsonValue]] = {}
+            for key, media_type in content.items():
+                essence = key.partition(";")[0].strip().lower()
+                written = media_type.raw("schema")
+                speaks = written is not None and _speaks(essence, written.resolved().value)
+                schema = written.value if written is not None and speaks else {}
+                schemas.setdefault(essence, []).append(schema)
+            mapping["content"] = {
+                essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
+                for essence, found in schemas.items()
+            }
         # A range is written in capitals, 4XX, but not by every author.
         pinned[status.upper() if status[:1].isdigit() else status] = mapping
     return pinned
-
-
-def _content(declared: DocumentNode) -> JsonObject:
-    """Return schemas by media type without parameters; types equal but for those alternate."""
-    schemas: dict[str, list[JsonValue]] = {}
-    for key, media_type in declared.items():
-        essence = key.partition(";")[0].strip().lower()
-        written = media_type.raw("schema")
-        speaks = written is not None and _speaks(essence, written.resolved().value)
-        schema = written.value if written is not None and speaks else {}
-        schemas.setdefault(essence, []).append(schema)
-    return {
-        essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
-        for essence, found in schemas.items()
-    }
 
 
 def _speaks(essence: str, schema: JsonValue) -> bool:
@@ -490,42 +434,6 @@ def _speaks(essence: str, schema: JsonValue) -> bool:
     kind = schema.get("type", "string") if isinstance(schema, dict) else "string"
     is_of_text = "string" in kind if isinstance(kind, (str, list)) else False
     return essence.startswith("text/") and is_of_text
-
-
-def _types_of(responses: JsonObject) -> Iterator[str]:
-    for response in responses.values():
-        content = response.get("content") if isinstance(response, dict) else None
-        yield from content if isinstance(content, dict) else ()
-
-
-def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
-    """Return one object schema of all parts of a request."""
-    properties: JsonObject = {}
-    required: list[JsonValue] = []
-    for node in operation.parameters():
-        parameter = node.mapping()
-        if is_input(node, operation.root):
-            part = _part_name(str(parameter["in"]), str(parameter["name"]))
-            properties[part] = _schema_of_parameter(parameter)
-            if parameter.get("required") is True:
-                required.append(part)
-    body = operation.node.at("requestBody")
-    if body is not None:
-        properties[_BODY] = _schema_of_body(body, tool.body_content_type)
-        if body.mapping().get("required") is True:
-            required.append(_BODY)
-    return {"type": "object", "properties": properties, "required": required}
-
-
-def _part_name(location: str, name: str) -> str:
-    return f"{location}.{name}"
-
-
-def _schema_of_parameter(parameter: JsonObject) -> JsonValue:
-    content = parameter.get("content")
-    media_types = list(content.values()) if isinstance(content, dict) else []
-    described = parameter if "schema" in parameter or not media_types else media_types[0]
-    return described.get("schema", {}) if isinstance(described, dict) else {}
 
 
 def _schema_of_body(body: DocumentNode, content_type: str | None) -> JsonValue:

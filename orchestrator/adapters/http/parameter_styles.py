@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from urllib.parse import quote
 
 from pydantic import JsonValue
@@ -108,15 +109,22 @@ def query_parts(
         explode: True if elements and properties become separate parts.
         reserved: True if the document has `allowReserved`.
     """
-    write = _with_reserved if reserved else encode
-    if style == "json":
-        return [_part(name, json_text(value), write)]
-    if not isinstance(value, (list, dict)):
-        return [_part(name, scalar_text(value), write)]
+    write = partial(quote, safe=f"~,{_RESERVED}", errors="replace") if reserved else encode
+    if style == "json" or not isinstance(value, (list, dict)):
+        text = json_text(value) if style == "json" else scalar_text(value)
+        return [f"{encode(name)}={write(text)}"]
     if style == "deepObject":
         return list(_bracketed(name, value, write))
+    if explode and isinstance(value, dict):
+        return [part for key, held in value.items() for part in _bracketed(key, held, write)]
     if explode:
-        return list(_exploded(name, value, write))
+        return [
+            part
+            for index, held in enumerate(value)
+            for part in _bracketed(
+                f"{name}[{index}]" if isinstance(held, (dict, list)) else name, held, write
+            )
+        ]
     if not value:
         return []
     # The delimiters inside elements stay encoded, even with `allowReserved`.
@@ -130,36 +138,13 @@ def header_text(value: JsonValue, *, style: str, explode: bool) -> str:
 
 
 def json_text(value: JsonValue) -> str:
-    """Return compact JSON in ASCII.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
+    """Return compact JSON in ASCII, or raise ValueError: a number is not finite."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def encode(text: str) -> str:
     """Percent-encode all but RFC 3986's unreserved characters."""
     return quote(text, safe="~", errors="replace")
-
-
-def _with_reserved(text: str) -> str:
-    return quote(text, safe=f"~,{_RESERVED}", errors="replace")
-
-
-def _part(name: str, text: str, write: _Encode) -> str:
-    return f"{encode(name)}={write(text)}"
-
-
-def _exploded(name: str, value: JsonValue, write: _Encode) -> Iterator[str]:
-    """Yield a part for each element or property, with brackets for nested ones."""
-    if isinstance(value, dict):
-        for key, held in value.items():
-            yield from _bracketed(key, held, write)
-    elif isinstance(value, list):
-        for index, held in enumerate(value):
-            is_nested = isinstance(held, (dict, list))
-            yield from _bracketed(f"{name}[{index}]" if is_nested else name, held, write)
 
 
 def _bracketed(prefix: str, value: JsonValue, write: _Encode) -> Iterator[str]:
@@ -169,7 +154,7 @@ def _bracketed(prefix: str, value: JsonValue, write: _Encode) -> Iterator[str]:
         for step, held in pairs:
             yield from _bracketed(f"{prefix}[{step}]", held, write)
     else:
-        yield _part(prefix, scalar_text(value), write)
+        yield f"{encode(prefix)}={write(scalar_text(value))}"
 
 
 def _joined(value: JsonValue, delimiter: str, explode: bool, write: _Encode) -> str:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -22,12 +23,10 @@ class HeldValue(Protocol):
     @property
     def value(self) -> str:
         """The value that is sent."""
-        ...
 
     @property
     def scope(self) -> str:
         """The mission that the value was given to; empty: it belongs to the vault's owner."""
-        ...
 
 
 class PersonalValues(Protocol):
@@ -35,11 +34,9 @@ class PersonalValues(Protocol):
 
     def current(self, field: str) -> Handle | None:
         """Return the handle, with its version, of the owner's current value; None without one."""
-        ...
 
     def find(self, handle: Handle) -> HeldValue | None:
         """Return the value of a handle with a version; None if it was removed."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -69,31 +66,40 @@ def pin_arguments(
 ) -> PinnedArguments:
     """Return the arguments with a version in every handle.
 
-    Args:
-        arguments: of a call.
-        handles: of its personal fields.
-        values: the vault.
-        mission_id: the calling mission.
-        brought: values that the mission was started with; they precede the owner's.
+    The values that the mission was started with (`brought`) precede the owner's.
     """
+    found, refused = _looked_up(handles, values, mission_id, brought)
+    if refused is not None:
+        return replace(refused, arguments=arguments)
+    fields = {handle.field for handle in found}
+    exact = {handle: pinned for handle, (pinned, _) in found.items()}
+    return PinnedArguments({name: _pinned(v, fields, exact) for name, v in arguments.items()})
+
+
+def _looked_up(
+    handles: Sequence[Handle],
+    values: PersonalValues,
+    mission_id: str,
+    brought: Collection[Handle] = (),
+) -> tuple[dict[Handle, tuple[Handle, HeldValue]], PinnedArguments | None]:
+    """Return each handle's version and value, and the reasons why some have none."""
     own = {handle.field: handle for handle in brought if handle.version}
-    meant = {h: h if h.version else own.get(h.field) or values.current(h.field) for h in handles}
-    missing = {h.field for h, exact in meant.items() if exact is None}
-    exact = {h: e for h, e in meant.items() if e is not None}
-    held = {e: values.find(e) for e in exact.values()}
-    gone = {e.field for e, found in held.items() if found is None}
-    allowed = ("", mission_id)
-    foreign = {e.field for e, found in held.items() if found and found.scope not in allowed}
-    if missing or gone or foreign:
-        return PinnedArguments(
-            arguments,
-            missing=tuple(sorted(missing)),
-            gone=tuple(sorted(gone)),
-            foreign=tuple(sorted(foreign)),
-        )
-    fields = {handle.field for handle in exact}
-    replaced = {name: _pinned(value, fields, exact) for name, value in arguments.items()}
-    return PinnedArguments(replaced)
+    found: dict[Handle, tuple[Handle, HeldValue]] = {}
+    missing, gone, foreign = set(), set(), set()
+    for handle in handles:
+        exact = handle if handle.version else own.get(handle.field) or values.current(handle.field)
+        if exact is None:
+            missing.add(handle.field)
+        elif (held := values.find(exact)) is None:
+            gone.add(exact.field)
+        elif held.scope not in ("", mission_id):
+            foreign.add(exact.field)
+        else:
+            found[handle] = exact, held
+    if not (missing or gone or foreign):
+        return found, None
+    why = (tuple(sorted(missing)), tuple(sorted(gone)), tuple(sorted(foreign)))
+    return found, PinnedArguments({}, *why)
 
 
 def read_values(
@@ -108,21 +114,14 @@ def read_values(
         PiiMissing: as PiiGone: the vault no longer has a pinned value.
         ArgumentsInvalid: a value belongs to another mission.
     """
-    pinned = pin_arguments({}, handles, values, mission_id=mission_id)
-    if pinned.missing:
-        raise PiiMissing(pinned.missing)
-    if pinned.gone:
-        raise pii_gone(pinned.gone)
-    if pinned.foreign:
-        raise ArgumentsInvalid(tool, foreign_problems(pinned.foreign))
-    found = {}
-    for handle in handles:
-        exact = handle if handle.version else values.current(handle.field)
-        held = values.find(exact) if exact is not None else None
-        if held is None:  # removed after the pinning
-            raise pii_gone((handle.field,))
-        found[handle] = held.value
-    return found
+    found, refused = _looked_up(handles, values, mission_id)
+    if refused is not None and refused.missing:
+        raise PiiMissing(refused.missing)
+    if refused is not None and refused.gone:
+        raise pii_gone(refused.gone)
+    if refused is not None:
+        raise ArgumentsInvalid(tool, foreign_problems(refused.foreign))
+    return {handle: held.value for handle, (_, held) in found.items()}
 
 
 def pii_gone(fields: Sequence[str]) -> PiiMissing:
@@ -196,19 +195,11 @@ def _reveal(
         return value
     handle = handle_of(value)
     if handle is not None and handle in values:
-        return _typed(values[handle], schema)
+        text, declared = values[handle], schema.get("type", "string")
+        if "string" not in (declared if isinstance(declared, list) else [declared]):
+            with suppress(ValueError):  # the check that follows reports a wrong type
+                revealed: JsonValue = json.loads(text)
+                return revealed
+        return text
     fields = {known.field for known in values}
     return replace_handles(value, fields, lambda found: values.get(found, str(found)))
-
-
-def _typed(text: str, schema: JsonObject) -> JsonValue:
-    declared = schema.get("type")
-    kinds = declared if isinstance(declared, list) else [declared]
-    if declared is None or "string" in kinds:
-        return text
-    try:
-        value: JsonValue = json.loads(text)
-    except ValueError:
-        # The check that follows reports the wrong type, without quoting the value.
-        return text
-    return value

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -43,12 +44,23 @@ def reason_of(answer: Answer) -> str:
     """
     phrase = phrase_of(answer.status)
     if 300 <= answer.status < 400:
-        return f"{phrase}: redirects are not followed{_redirect_target(answer.header('location'))}"
+        host = None
+        with suppress(ValueError):
+            host = urlsplit(answer.header("location")).hostname
+        target = f" (it pointed to {host})" if host else ""
+        return f"{phrase}: redirects are not followed{target}"
     body = answer.body
     if isinstance(body, dict):
-        parts = [_title_and_detail(body, except_for=phrase), *_field_errors(body)]
+        listed = (
+            body[key]
+            for key in ("errors", "invalid-params", "invalid_params", "violations", "detail")
+            if isinstance(body.get(key), list | dict) and body[key]
+        )
+        errors = islice(_field_errors(next(listed, [])), _MAX_FIELD_ERRORS)
+        parts = [_title_and_detail(body, except_for=phrase), *errors]
     else:
-        parts = [" ".join(body.split()) if _is_plain(answer) and isinstance(body, str) else ""]
+        is_plain = answer.content_type in ("", "text/plain") or is_json(answer.content_type)
+        parts = [" ".join(body.split())] if is_plain and isinstance(body, str) else []
     text = "; ".join(part for part in parts if part)
     return f"{phrase}: {text}" if text else phrase
 
@@ -61,18 +73,6 @@ def phrase_of(status: int) -> str:
         return f"HTTP {status}"
 
 
-def _redirect_target(location: str) -> str:
-    try:
-        host = urlsplit(location).hostname
-    except ValueError:
-        host = None
-    return f" (it pointed to {host})" if host else ""
-
-
-def _is_plain(answer: Answer) -> bool:
-    return answer.content_type in ("", "text/plain") or is_json(answer.content_type)
-
-
 def _title_and_detail(body: Mapping[str, JsonValue], *, except_for: str = "") -> str:
     """Return title and detail under their usual names, without `except_for` at their end."""
     error = body.get("error")
@@ -83,21 +83,12 @@ def _title_and_detail(body: Mapping[str, JsonValue], *, except_for: str = "") ->
     return ": ".join(dict.fromkeys(t for t in texts if t and not except_for.endswith(f" {t}")))
 
 
-def _field_errors(body: Mapping[str, JsonValue]) -> list[str]:
-    for key in ("errors", "invalid-params", "invalid_params", "violations", "detail"):
-        found = body.get(key)
-        if isinstance(found, list | dict) and found:
-            return list(islice(_each_field_error(found), _MAX_FIELD_ERRORS))
-    return []
-
-
-def _each_field_error(found: list[JsonValue] | dict[str, JsonValue]) -> Iterator[str]:
+def _field_errors(found: JsonValue) -> Iterator[str]:
     if isinstance(found, dict):
         for field, problem in found.items():
             problems = problem if isinstance(problem, list) else [problem]
             yield f"{field}: {', '.join(str(text) for text in problems)}"
-        return
-    for entry in found:
+    for entry in found if isinstance(found, list) else ():
         if isinstance(entry, dict):
             field = _first(entry, "field", "pointer", "name", "path", "loc", "parameter")
             problem = _first(entry, "reason", "detail", "message", "msg", "title")
@@ -151,10 +142,8 @@ def is_rate_limit(answer: Answer) -> bool:
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
     """Return how long the provider asks to wait, at most a day; None if the answer has no time.
 
-    Args:
-        answer: its own Date header is the reference for a date in it, so that a difference between
-            the clocks does not matter.
-        now: aware; used if the answer has no Date.
+    A date is compared with the answer's own Date header, so that a difference between the clocks
+    does not matter; without one, with `now`.
     """
     answered = _http_date(answer.header("date")) or now
     if (asked := wait_s(answer.header("retry-after"), answered)) is not None:

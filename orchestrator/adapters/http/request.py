@@ -27,7 +27,7 @@ from orchestrator.core.errors import ArgumentsInvalid, EgressRefused
 from orchestrator.core.record import JsonObject
 
 _ACCEPT = "application/json, application/problem+json;q=0.9, */*;q=0.1"
-_AGENT = "orchestrator-missions"
+
 _OF_THE_CONNECTION = frozenset(
     {
         "connection",
@@ -64,11 +64,8 @@ def place_arguments(
 ) -> Placement:
     """Place the arguments by the tool's bindings, and the idempotency key in its field.
 
-    Args:
-        tool: its bindings have the place of each input.
-        arguments: by input name; null parameters are left out, because no style can write them.
-        body_required: send an empty object if no argument belongs to the body.
-        key: the idempotency key, if the call carries one.
+    Null parameters are left out, because no style can write them. With `body_required`, an empty
+    object is sent if no argument belongs to the body.
     """
     given = [(b, arguments[b.name]) for b in tool.bindings if b.name in arguments]
     parameters = [(b, value) for b, value in given if b.location != "body" and value is not None]
@@ -96,14 +93,7 @@ def build_request(
     credentials: Sequence[tuple[Credential, str]] = (),
     files: Files = MappingProxyType({}),
 ) -> httpx.Request:
-    """Return the request to send.
-
-    Args:
-        endpoint: the called endpoint.
-        placement: validated values.
-        headers: the client's own, such as the call's id.
-        credentials: with their values.
-        files: the files whose handles are in the body.
+    """Return the request to send; `headers` are the client's own, such as the call's id.
 
     Raises:
         ArgumentsInvalid: a value cannot be written in its place of a request.
@@ -111,15 +101,22 @@ def build_request(
     """
     _check_styles(endpoint, placement)
     url = _url(endpoint, placement, credentials)
+    parts = [
+        part
+        for b, value in _placed(placement, "cookie")
+        for part in query_parts(b.field, value, style=b.style, explode=b.explode)
+    ]
+    # A credential is sent as it was issued: the provider compares it and may not decode it.
+    parts += [f"{c.field}={value}" for c, value in credentials if c.location == "cookie"]
     named = (
         ("Accept", _ACCEPT),
         # Only these: this client decompresses them itself, within a limit.
         ("Accept-Encoding", "gzip, deflate"),
-        ("User-Agent", _AGENT),
+        ("User-Agent", "orchestrator-missions"),
         *headers.items(),
         *_header_parameters(endpoint.tool, placement),
         *((c.field, c.written(value)) for c, value in credentials if c.location == "header"),
-        *_cookie_header(placement, credentials),
+        *([("Cookie", "; ".join(parts))] if parts else []),
     )
     # The last header of each name wins: arguments replace the client's own headers, credentials
     # replace arguments.
@@ -127,8 +124,12 @@ def build_request(
     encoded = [
         (_header_bytes(endpoint.tool, n, n), _header_bytes(endpoint.tool, n, v)) for n, v in written
     ]
+    method, declared, content = endpoint.tool.method, endpoint.tool.body_content_type, None
+    if placement.has_body and declared is not None:
+        content_type, content = write_body(endpoint, placement.body, declared, files)
+        encoded.append((b"Content-Type", content_type.encode()))
     try:
-        return _with_body(endpoint, placement, url, encoded, files)
+        return httpx.Request(method, url, headers=encoded, content=content)
     except httpx.InvalidURL:
         raise ArgumentsInvalid(endpoint.tool.name, ["they are too long for a URL"]) from None
 
@@ -136,17 +137,17 @@ def build_request(
 def _check_styles(endpoint: Endpoint, placement: Placement) -> None:
     """Refuse lists and objects whose elements the receiver could not distinguish."""
     tool = endpoint.tool
-    written = [(b.name, b.location, b.style, b.explode, v) for b, v in placement.parameters]
-    if is_form(tool.body_content_type or "") and isinstance(placement.body, dict):
+    written, body = [*placement.parameters], placement.body
+    if is_form(tool.body_content_type or "") and isinstance(body, dict):
         written += [
-            (b.name, b.location, b.style, b.explode, placement.body[b.field])
+            (b, body[b.field])
             for b in tool.bindings
-            if b.location == "body" and b.field in placement.body and endpoint.is_styled(b.field)
+            if b.location == "body" and b.field in body and endpoint.is_styled(b.field)
         ]
-    for name, location, style, explode, value in written:
-        part = unwritable_part(value, location=location, style=style, explode=explode)
+    for b, value in written:
+        part = unwritable_part(value, location=b.location, style=b.style, explode=b.explode)
         if part is not None:
-            reason = f"{name} holds {part}, which its style in the document cannot carry"
+            reason = f"{b.name} holds {part}, which its style in the document cannot carry"
             raise ArgumentsInvalid(tool.name, [reason])
 
 
@@ -162,11 +163,7 @@ def _url(
         part
         for b, value in _placed(placement, "query")
         for part in query_parts(
-            b.field,
-            value,
-            style=b.style,
-            explode=b.explode,
-            reserved=b.field in endpoint.reserved,
+            b.field, value, style=b.style, explode=b.explode, reserved=b.field in endpoint.reserved
         )
     ]
     keys = {f"{encode(c.field)}=": encode(v) for c, v in credentials if c.location == "query"}
@@ -206,36 +203,8 @@ def _header_parameters(tool: Tool, placement: Placement) -> Iterable[tuple[str, 
             yield binding.field, text
 
 
-def _cookie_header(
-    placement: Placement, credentials: Iterable[tuple[Credential, str]]
-) -> list[tuple[str, str]]:
-    parts = [
-        part
-        for b, value in _placed(placement, "cookie")
-        for part in query_parts(b.field, value, style=b.style, explode=b.explode)
-    ]
-    # A credential is sent as it was issued: the provider compares it and may not decode it.
-    parts += [f"{c.field}={value}" for c, value in credentials if c.location == "cookie"]
-    return [("Cookie", "; ".join(parts))] if parts else []
-
-
 def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
     """Encode a header; refuse line breaks, which would begin another header."""
     if _CONTROL.search(text):
         raise ArgumentsInvalid(tool.name, [f"{name} holds characters that a header cannot carry"])
     return text.strip(" ").encode(errors="replace")
-
-
-def _with_body(
-    endpoint: Endpoint,
-    placement: Placement,
-    url: str,
-    headers: list[tuple[bytes, bytes]],
-    files: Files,
-) -> httpx.Request:
-    method, content_type = endpoint.tool.method, endpoint.tool.body_content_type
-    if not placement.has_body or content_type is None:
-        return httpx.Request(method, url, headers=headers)
-    written = write_body(endpoint, placement.body, content_type, files)
-    headers = [*headers, (b"Content-Type", written.content_type.encode())]
-    return httpx.Request(method, url, headers=headers, content=written.content)

@@ -76,7 +76,7 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.core.pii import Handle
-from orchestrator.core.received_files import file_handles_in
+from orchestrator.core.received_files import file_handles_in, handle_of_bytes
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import InputGiven, ToolOutcome, TransportFault
 
@@ -122,8 +122,6 @@ class _Wire:
 
 @dataclass
 class _Attempt:
-    """A call while it is being made."""
-
     endpoint: Endpoint
     call_id: str
     idempotency_key: str | None
@@ -271,18 +269,19 @@ class ToolClient:
             are replaced in it by their handles and names.
 
         Raises:
-            ArgumentsInvalid: nothing was sent; names each fault.
-            PiiMissing: nothing was sent; the vault has no value of these fields, or (as PiiGone) no
-                longer the pinned values.
-            SecretMissing: nothing was sent; a credential is not configured.
-            UsageError: as TokenRefused: nothing was done; the token endpoint refuses this client.
-            EgressRefused: nothing was sent; the server is not declared, or its address is neither
-                public nor allowed.
+            ArgumentsInvalid: names each fault.
+            PiiMissing: the vault has no value of these fields, or (as PiiGone) no longer the pinned
+                values.
+            SecretMissing: a credential is not configured.
+            EgressRefused: the server is not declared, or its address is neither public nor allowed.
+            DocumentInvalid: the document is at fault.
+            UsageError: a server variable or the vault is at fault, or (as TokenRefused) the token
+                endpoint refuses this client.
             StateMissing: the store of files is unavailable; the call was not sent, or had no
                 effect.
-            DocumentInvalid: nothing was sent; the document is at fault.
-            UsageError: nothing was sent; a server variable or the vault is at fault.
             TransportFailed: no answer; states if the provider may have acted all the same.
+
+        After any but the last two, nothing was sent.
         """
         needed = needed_handles(catalog, tool, arguments)
         # The contract checks everything but unknown names. With handles, the tool's own schema is
@@ -299,18 +298,8 @@ class ToolClient:
         key = tool.key_of(chosen) if chosen is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
-            call = _Attempt(
-                endpoint,
-                call_id,
-                key,
-                timeout_s,
-                facts,
-                mission_id,
-                arguments,
-                is_checked,
-                headers,
-                given,
-            )
+            about = (endpoint, call_id, key, timeout_s, facts, mission_id)
+            call = _Attempt(*about, arguments, is_checked, headers, given)
             return await self._within_time(catalog, call, needed)
 
     async def _within_time(
@@ -337,10 +326,11 @@ class ToolClient:
                         break
                     # The provider refused and did nothing: send the same request again, with a new
                     # token. Another worker may have revoked a new token by requesting its own.
-                    if not self._forget_stale(call):
+                    stale = [used for used in call.tokens if not used[2].is_fresh]
+                    if not stale:
                         await asyncio.sleep(pause_s * (1 + random.random()))
-                        for used in call.tokens:
-                            self._tokens.forget(*used)
+                    for used in stale or call.tokens:
+                        self._tokens.forget(*used)
                     call.wire = _Wire()
                     answer, mask = await self._answered(call, placement, personal)
         except AddressRefused as refused:
@@ -375,7 +365,6 @@ class ToolClient:
     async def _place(
         self, catalog: Catalog, call: _Attempt, needed: Sequence[Handle]
     ) -> tuple[Placement, list[Hidden]]:
-        """Place the arguments with their real values, validated; return also the values to hide."""
         tool, arguments = call.endpoint.tool, call.arguments
         values: dict[Handle, str] = {}
         if needed:
@@ -408,7 +397,13 @@ class ToolClient:
     ) -> tuple[Answer, Mask]:
         """Send one request; return its answer, and a mask of the values that were sent."""
         credentials = await self._credentials(call) if call.endpoint.credentials else []
-        mask = Mask([*personal, *_hidden(credentials)])
+        hidden = [*personal]
+        for credential, value in credentials:
+            written = [value]
+            if credential.scheme == "basic":
+                written += [basic_token(value), value.partition(":")[2]]
+            hidden += [hide_secret(credential.secret.name, one) for one in written]
+        mask = Mask(hidden)
         headers = {_CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         if self._sends_trace:
             headers |= trace_headers()
@@ -419,7 +414,17 @@ class ToolClient:
         request.extensions["trace"] = call.wire.on_event
         request.extensions[MCP_TOOL] = call.endpoint.mcp_tool
         request.extensions[GIVEN] = call.given
-        return await self._exchange(call, request, mask), mask
+        call.wire.begun = True
+        try:
+            response = await self._http.send(
+                request, stream=True, auth=None, follow_redirects=False
+            )
+        except HTTPX_ERRORS as error:
+            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
+            raise failure from (error if mask.is_absent_from(error) else None)
+        call.facts.status = response.status_code
+        async with aclosing(response):
+            return await self._read(call, response, mask), mask
 
     async def _credentials(self, call: _Attempt) -> list[tuple[Credential, str]]:
         # In a thread: a store may read a file or ask a server.
@@ -437,27 +442,7 @@ class ToolClient:
             credentials.append((credential, value))
         return credentials
 
-    def _forget_stale(self, call: _Attempt) -> bool:
-        """Forget the cached tokens that a call carried; return False if there were none."""
-        stale = [used for used in call.tokens if not used[2].is_fresh]
-        for used in stale:
-            self._tokens.forget(*used)
-        return bool(stale)
-
     # -- the answer -------------------------------------------------------------------------------
-
-    async def _exchange(self, call: _Attempt, request: httpx.Request, mask: Mask) -> Answer:
-        call.wire.begun = True
-        try:
-            response = await self._http.send(
-                request, stream=True, auth=None, follow_redirects=False
-            )
-        except HTTPX_ERRORS as error:
-            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
-            raise failure from (error if mask.is_absent_from(error) else None)
-        call.facts.status = response.status_code
-        async with aclosing(response):
-            return await self._read(call, response, mask)
 
     async def _read(self, call: _Attempt, response: httpx.Response, mask: Mask) -> Answer:
         """Read the answer; a body that broke off is a failure only if the call may have worked.
@@ -486,17 +471,13 @@ class ToolClient:
             StateMissing: the file cannot be stored now, and the tool changes nothing, so a retry is
                 safe.
         """
-        if answer.file is None or self._files is None or not call.mission_id:
+        content = answer.file
+        if content is None or self._files is None or not call.mission_id:
             return answer
-        described = described_file(answer, answer.file, mask.text)
+        described = described_file(answer, handle_of_bytes(content), len(content), mask.text)
+        named = {"content_type": described.content_type, "name": described.name}
         try:
-            kept = await asyncio.to_thread(
-                self._files.keep,
-                call.mission_id,
-                answer.file,
-                content_type=described.content_type,
-                name=described.name,
-            )
+            kept = await asyncio.to_thread(self._files.keep, call.mission_id, content, **named)
         except StateMissing:
             if not call.endpoint.tool.is_side_effect:
                 raise
@@ -517,15 +498,8 @@ class ToolClient:
     ) -> PinnedArguments:
         """Return the arguments with a version in every handle, or the reasons why some have none.
 
-        The result includes descriptions of the files whose handles are in the arguments; a file's
-        handle means one content anyway.
-
-        Args:
-            catalog: the tool's.
-            tool: the tool to call.
-            arguments: its inputs.
-            mission_id: the calling mission.
-            brought: handles of the values that the mission was started with.
+        The values that the mission was started with (`brought`) precede the owner's. Files whose
+        handles are in the arguments are described; such a handle means one content anyway.
 
         Raises:
             UsageError: the vault cannot be opened.
@@ -601,11 +575,9 @@ def _check_is_function(endpoint: Endpoint) -> None:
     Raises:
         EgressRefused: the document is not the worker's own.
     """
-    tool, server = endpoint.tool, _origin(SERVER)
-    if tool.document != DOCUMENT and _origin(endpoint.base_url).host == server.host:
-        why = f"at {server.host}, only functions of the worker are called"
-        raise EgressRefused(tool.name, why)
-    host = _origin(endpoint.base_url).host
+    tool, host = endpoint.tool, _origin(endpoint.base_url).host
+    if tool.document != DOCUMENT and host == _origin(SERVER).host:
+        raise EgressRefused(tool.name, f"at {host}, only functions of the worker are called")
     if host.endswith(HOSTS) and host != f"{tool.document}{HOSTS}":
         raise EgressRefused(tool.name, f"at {host}, only tools of that MCP server are called")
 
@@ -620,13 +592,3 @@ def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:
         tool.name,
         f"{refused.host} leads to {refused.address}, which is {refused.kind}; {refused.remedy}",
     )
-
-
-def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
-    hidden = []
-    for credential, value in credentials:
-        written = [value]
-        if credential.scheme == "basic":
-            written += [basic_token(value), value.partition(":")[2]]
-        hidden += [hide_secret(credential.secret.name, one) for one in written]
-    return hidden

@@ -11,6 +11,7 @@ import socket
 import ssl
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import httpcore
@@ -252,7 +253,8 @@ class FunctionTransport(httpx.AsyncBaseTransport):
             given = function.inputs.model_validate_json(await request.aread())
         except ValidationError as error:
             faults = error.errors(include_url=False, include_input=False, include_context=False)
-            return _answer(400, {"title": "invalid arguments", "detail": _words(faults)})
+            texts = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults)
+            return _problem(400, "invalid arguments", "; ".join(texts))
         arguments = {field: getattr(given, field) for field in function.inputs.model_fields}
         if function.takes_key:
             arguments[KEY] = request.headers.get("Idempotency-Key", "")
@@ -260,33 +262,27 @@ class FunctionTransport(httpx.AsyncBaseTransport):
             answer = await function.function(**arguments)
             written = function.answer.dump_json(answer)
         except Rejected as rejected:
-            return _answer(422, {"title": "rejected", "detail": str(rejected)})
+            return _problem(422, "rejected", str(rejected))
         except Exception as error:
-            _log.error("%s raised %s: its effect is unknown", name, _place(error))
-            return _answer(500, {"title": type(error).__name__})
+            # Without its text, which may be personal.
+            kind, last = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1]
+            at = f"{last.filename}:{last.lineno}"
+            _log.error("%s raised %s at %s: its effect is unknown", name, kind, at)
+            return _problem(500, kind)
         if answer is None:
-            return httpx.Response(404 if function.may_find_nothing else 204, stream=_stream(b""))
-        return _response(200, "application/json", written)
+            status = 404 if function.may_find_nothing else 204
+            return httpx.Response(status, stream=httpx.ByteStream(b""))
+        return answer_of(200, "application/json", written)
 
 
-def _answer(status: int, problem: Mapping[str, str]) -> httpx.Response:
-    return _response(status, "application/problem+json", json.dumps(problem).encode())
+def _problem(status: int, title: str, detail: str = "") -> httpx.Response:
+    problem = {"title": title, "detail": detail} if detail else {"title": title}
+    return answer_of(status, "application/problem+json", json.dumps(problem).encode())
 
 
-def _response(status: int, content_type: str, body: bytes) -> httpx.Response:
-    headers = {"Content-Type": content_type, "Content-Length": str(len(body))}
-    return httpx.Response(status, headers=headers, stream=_stream(body))
-
-
-def _stream(body: bytes) -> httpx.AsyncByteStream:
-    return httpx.ByteStream(body)
-
-
-def _words(faults: list[Any]) -> str:
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults)
-
-
-def _place(error: Exception) -> str:
-    """Return the type of an exception and its line, without its text, which may be personal."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {last.filename}:{last.lineno}"
+def answer_of(
+    status: int, content_type: str, body: bytes, headers: Mapping[str, str] = MappingProxyType({})
+) -> httpx.Response:
+    """Return an answer whose body is read as a stream, like one from the wire."""
+    sent = {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}
+    return httpx.Response(status, headers=sent, stream=httpx.ByteStream(body))

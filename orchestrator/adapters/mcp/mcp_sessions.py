@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, cast
@@ -172,7 +172,23 @@ async def bounded_stdio(
             for task in (reads, writes, watches):
                 task.cancel()
             await asyncio.gather(reads, writes, watches, return_exceptions=True)
-            await _end(process)
+            if process.stdin is not None:
+                process.stdin.close()
+            for stop in (None, signal.SIGTERM, signal.SIGKILL):
+                if stop is not None:
+                    _kill_group(process, stop)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_EXITS_WITHIN_S):
+                        await process.wait()
+                        break
+            _kill_group(process)  # its children outlive it where they ignore the end of their input
+            assert process.stdout is not None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_EXITS_WITHIN_S):
+                    # Output that nobody reads any more: its end closes the pipe.
+                    while await process.stdout.read(_PIECE):
+                        pass
+                    await process.wait()
             for stream in (received, incoming, outgoing, to_send):
                 await stream.aclose()
 
@@ -220,31 +236,6 @@ async def _watch(process: asyncio.subprocess.Process) -> None:
 def _kill_group(process: asyncio.subprocess.Process, how: int = signal.SIGKILL) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, how)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close the input, then stop the process group, which is this process's own."""
-    if process.stdin is not None:
-        process.stdin.close()
-    for stop in (None, signal.SIGTERM, signal.SIGKILL):
-        if stop is not None:
-            _kill_group(process, stop)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_EXITS_WITHIN_S):
-                await process.wait()
-                break
-    _kill_group(process)  # its children outlive it where they ignore the end of their input
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_EXITS_WITHIN_S):
-            while await _discarded(process):
-                pass
-            await process.wait()
-
-
-async def _discarded(process: asyncio.subprocess.Process) -> bytes:
-    """Return output that nobody reads any more: its end closes the pipe."""
-    assert process.stdout is not None
-    return await process.stdout.read(_PIECE)
 
 
 _OPENED_WITHIN_S: Final = 20.0
@@ -322,10 +313,17 @@ class McpSession:
             await self.close()
             raise
         except SessionUnopened as error:
-            raise SessionUnopened(_reason(exchange) or str(error)) from error
+            fault, reason = exchange.fault, str(error)
+            if isinstance(fault, AddressRefused):
+                reason = f"{fault}; {fault.remedy}"
+            elif fault is not None:
+                reason = fault_of(fault).value
+            elif (exchange.status or 0) >= 400:
+                reason = f"it answers HTTP {exchange.status}"
+            raise SessionUnopened(reason) from error
 
     async def _serve(self, resolved: Resolved, opened: "asyncio.Future[Client]") -> None:
-        """Hold the session until it is closed or breaks."""
+        reason = "it has ended"
         try:
             client = Client(
                 cast("Any", self._transport(resolved)),
@@ -338,36 +336,41 @@ class McpSession:
                 if not opened.done():
                     opened.set_result(client)
                 await self._stop.wait()
-        except asyncio.CancelledError:
-            raise
+        # Only the kinds: their texts may repeat headers or a command with its secrets.
         except BaseExceptionGroup as group:
-            self._failed(opened, group.exceptions[0])
+            reason = type(group.exceptions[0]).__name__
         except Exception as error:  # the library raises its own, httpx2's, OSError and pydantic's
-            self._failed(opened, error)
+            reason = type(error).__name__
         finally:
-            self._failed(opened, None)
+            if not opened.done():
+                opened.set_exception(SessionUnopened(f"no session: {reason}"))
 
-    @staticmethod
-    def _failed(opened: "asyncio.Future[Client]", error: BaseException | None) -> None:
-        if not opened.done():
-            # Only the kind: the text may repeat headers or a command with its secrets.
-            reason = type(error).__name__ if error is not None else "it has ended"
-            opened.set_exception(SessionUnopened(f"no session: {reason}"))
-
-    def _transport(self, resolved: Resolved) -> AbstractAsyncContextManager[Any]:
+    @asynccontextmanager
+    async def _transport(self, resolved: Resolved) -> AsyncIterator[Any]:
         server, most = self._server, _WIRE_FACTOR * self._max_bytes
-        if server.url is None:
-            return _offering_forms(
-                bounded_stdio(
+        async with AsyncExitStack() as stack:
+            streams: Any
+            if server.url is None:
+                streams = bounded_stdio(
                     server.command,
                     resolved.texts,
                     cwd=server.cwd,
                     max_bytes=most,
                     ended=self._stop.set,
                 )
-            )
-        checked = CheckedHttp(self._http, max_bytes=most)
-        return _offering_forms(_over_http(server.url, resolved.texts, checked, most))
+            else:
+                client = httpx2.AsyncClient(
+                    transport=CheckedHttp(self._http, max_bytes=most),
+                    headers={"Accept-Encoding": "identity", **resolved.texts},
+                    timeout=httpx2.Timeout(30, read=None),
+                    trust_env=False,
+                )
+                http = await stack.enter_async_context(client)
+                streams = streamable_http_client(
+                    server.url, http_client=http, max_sse_event_size=most
+                )
+            incoming, outgoing = await stack.enter_async_context(streams)
+            yield incoming, _FormsAlone(outgoing)
 
     def give_up(self) -> None:
         """Let the session end, and what is under way in it."""
@@ -398,38 +401,36 @@ class McpSession:
         """
         try:
             async with asyncio.timeout(_LISTED_WITHIN_S):
-                return await self._list_tools()
+                tools: dict[str, JsonObject] = {}
+                cursor: str | None = None
+                for _ in range(_MOST_PAGES):
+                    params = types.PaginatedRequestParams(cursor=cursor)
+                    page = await self._client.session.send_request(
+                        types.ListToolsRequest(params=params), _Result
+                    )
+                    listed = page.root.get("tools")
+                    for written in listed if isinstance(listed, list) else ():
+                        name = str(types.Tool.model_validate(written).name)
+                        tool = cast("JsonObject", written)
+                        if tools.setdefault(name, tool) is not tool:
+                            raise ListingRefused(f"it lists two tools called {name!r}")
+                    if len(tools) > _MOST_TOOLS:
+                        raise ListingRefused(f"it lists more than {_MOST_TOOLS:,} tools")
+                    following = page.root.get("nextCursor")
+                    cursor = following if isinstance(following, str) else None
+                    if cursor is None:
+                        break
+                else:
+                    raise ListingRefused(f"its list has more than {_MOST_PAGES:,} pages")
+                if "x-mcp-header" in str(tools):
+                    # By this the library knows what to repeat in headers.
+                    await self._client.list_tools()
+                self._declared = {name: declaration_digest(tool) for name, tool in tools.items()}
+                self._listed_at = time.monotonic()
+                return list(tools.values())
         except TimeoutError as late:
             why = f"it has not listed its tools in {_LISTED_WITHIN_S:g} s"
             raise ListingRefused(why) from late
-
-    async def _list_tools(self) -> list[JsonObject]:
-        tools: dict[str, JsonObject] = {}
-        cursor: str | None = None
-        for _ in range(_MOST_PAGES):
-            params = types.PaginatedRequestParams(cursor=cursor)
-            page = await self._client.session.send_request(
-                types.ListToolsRequest(params=params), _Result
-            )
-            listed = page.root.get("tools")
-            for written in listed if isinstance(listed, list) else ():
-                name = str(types.Tool.model_validate(written).name)
-                tool = cast("JsonObject", written)
-                if tools.setdefault(name, tool) is not tool:
-                    raise ListingRefused(f"it lists two tools called {name!r}")
-            if len(tools) > _MOST_TOOLS:
-                raise ListingRefused(f"it lists more than {_MOST_TOOLS:,} tools")
-            following = page.root.get("nextCursor")
-            cursor = following if isinstance(following, str) else None
-            if cursor is None:
-                break
-        else:
-            raise ListingRefused(f"its list has more than {_MOST_PAGES:,} pages")
-        if "x-mcp-header" in str(tools):
-            await self._client.list_tools()  # by which the library knows what to repeat in headers
-        self._declared = {name: declaration_digest(tool) for name, tool in tools.items()}
-        self._listed_at = time.monotonic()
-        return list(tools.values())
 
     async def declaration_of(self, tool: str) -> str | None:
         """Return the digest of what the server declares of a tool now; None: it lists no such tool.
@@ -475,23 +476,9 @@ class McpSession:
             CURRENT.reset(token)
 
 
-def _reason(exchange: Exchange) -> str:
-    if isinstance(exchange.fault, AddressRefused):
-        return f"{exchange.fault}; {exchange.fault.remedy}"
-    if exchange.fault is not None:
-        return fault_of(exchange.fault).value
-    return f"it answers HTTP {exchange.status}" if (exchange.status or 0) >= 400 else ""
-
-
 async def _decline(context: object, params: object) -> types.ElicitResult:
     """Decline a request inside of a call: its answer would have to outlive this process."""
     return types.ElicitResult(action="decline")
-
-
-@contextlib.asynccontextmanager
-async def _offering_forms(transport: AbstractAsyncContextManager[Any]) -> Any:
-    async with transport as (incoming, outgoing):
-        yield incoming, _FormsAlone(outgoing)
 
 
 class _FormsAlone:
@@ -505,7 +492,12 @@ class _FormsAlone:
         self._stream = stream
 
     async def send(self, item: Any) -> None:
-        _offer_forms(getattr(item.message, "params", None) or {})
+        params = getattr(item.message, "params", None) or {}
+        if isinstance(offered := params.get("capabilities"), dict):
+            offered.pop("elicitation", None)
+        offered = (params.get("_meta") or {}).get(types.CLIENT_CAPABILITIES_META_KEY)
+        if isinstance(offered, dict) and "elicitation" in offered:
+            offered["elicitation"] = {"form": {}}
         await self._stream.send(item)
 
     async def aclose(self) -> None:
@@ -519,36 +511,4 @@ class _FormsAlone:
         await self._stream.__aexit__(*raised)
 
 
-def _offer_forms(params: dict[str, Any]) -> None:
-    """Change what a request offers, in its place."""
-    if isinstance(offered := params.get("capabilities"), dict):
-        offered.pop("elicitation", None)
-    offered = (params.get("_meta") or {}).get(types.CLIENT_CAPABILITIES_META_KEY)
-    if isinstance(offered, dict) and "elicitation" in offered:
-        offered["elicitation"] = {"form": {}}
-
-
-@contextlib.asynccontextmanager
-async def _over_http(
-    url: str, headers: Mapping[str, str], transport: CheckedHttp, most: int
-) -> Any:
-    sent = {"Accept-Encoding": "identity", **headers}
-    async with (
-        httpx2.AsyncClient(
-            transport=transport,
-            headers=sent,
-            timeout=httpx2.Timeout(30, read=None),
-            trust_env=False,
-        ) as http,
-        streamable_http_client(url, http_client=http, max_sse_event_size=most) as streams,
-    ):
-        yield streams
-
-
-__all__ = [
-    "ListingRefused",
-    "MCPError",
-    "McpSession",
-    "SessionUnopened",
-    "ValidationError",
-]
+__all__ = ["ListingRefused", "MCPError", "McpSession", "SessionUnopened", "ValidationError"]

@@ -10,13 +10,16 @@ import binascii
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx
 
 from orchestrator.adapters.http.masking import Mask
+from orchestrator.adapters.http.transport import answer_of
 from orchestrator.adapters.mcp.servers import McpServer, by_name
 from orchestrator.adapters.secrets import SecretStore
 from orchestrator.catalog.mcp_documents import HOSTS, KEY_HEADER, REFUSAL, TOOL
@@ -58,14 +61,37 @@ def read_input(server: str, result: Mapping[str, Any], mask: Mask) -> InputWante
 
     It is the server's own text: escaped, bounded, and kept in histories. So nothing is asked that
     no history may hold.
-
-    Args:
-        server: its name in the settings.
-        result: as the protocol writes it.
-        mask: hides the secrets that the server was sent.
     """
     try:
-        return _read(server, result, mask)
+        state, requests = result.get("requestState"), result.get("inputRequests") or {}
+        if state is not None and not isinstance(state, str):
+            raise _Refused("sent a state that is no text")
+        if state is not None and len(state.encode("utf-8", "surrogatepass")) > _LONGEST_STATE:
+            raise _Refused(f"wants more than {_LONGEST_STATE:,} bytes to be kept as its state")
+        if not isinstance(requests, dict):
+            raise _Refused("asks in a way that the protocol does not know")
+        texts: list[str] = []
+        fields: dict[str, JsonObject] = {}
+        asked: dict[str, tuple[str, ...]] = {}
+        for key, request in requests.items():
+            if not _KEY.fullmatch(key):
+                raise _Refused("names a request by other than printed characters")
+            params = _form(request)
+            texts.append(visible_block(mask.text(str(params.get("message") or "")).strip()))
+            own = dict(_fields(params.get("requestedSchema") or {}, mask))
+            if set(own) & set(fields):
+                raise _Refused("asks for one field twice")
+            asked[key] = tuple(own)
+            fields |= own
+        text = "\n".join(texts)
+        if len(text) > _LONGEST_TEXT or len(fields) > _MOST_FIELDS:
+            raise _Refused("asks for more than a question holds")
+        if len(json.dumps(fields)) > _LARGEST:
+            raise _Refused("describes its fields at more length than a question holds")
+        if _names_secret(text, _SAID_SECRETS):
+            raise _Refused("asks for a credential, which no answer may hold")
+        wanted = InputWanted(server=server, text=text, fields=fields, asked=asked, state=state)
+        return masked(wanted, mask)
     except _Refused as refused:
         return InputWanted(server=server, refused=str(refused))
 
@@ -81,40 +107,7 @@ def masked(wanted: InputWanted, mask: Mask) -> InputWanted:
     return wanted.model_copy(update={"text": mask.text(wanted.text), "fields": fields})
 
 
-def _read(server: str, result: Mapping[str, Any], mask: Mask) -> InputWanted:
-    state, requests = result.get("requestState"), result.get("inputRequests") or {}
-    if state is not None and not isinstance(state, str):
-        raise _Refused("sent a state that is no text")
-    if state is not None and len(state.encode("utf-8", "surrogatepass")) > _LONGEST_STATE:
-        raise _Refused(f"wants more than {_LONGEST_STATE:,} bytes to be kept as its state")
-    if not isinstance(requests, dict):
-        raise _Refused("asks in a way that the protocol does not know")
-    texts: list[str] = []
-    fields: dict[str, JsonObject] = {}
-    asked: dict[str, tuple[str, ...]] = {}
-    for key, request in requests.items():
-        if not _KEY.fullmatch(key):
-            raise _Refused("names a request by other than printed characters")
-        params = _form(request)
-        texts.append(visible_block(mask.text(str(params.get("message") or "")).strip()))
-        own = dict(_fields(params.get("requestedSchema") or {}, mask))
-        if set(own) & set(fields):
-            raise _Refused("asks for one field twice")
-        asked[key] = tuple(own)
-        fields |= own
-    text = "\n".join(texts)
-    if len(text) > _LONGEST_TEXT or len(fields) > _MOST_FIELDS:
-        raise _Refused("asks for more than a question holds")
-    if len(json.dumps(fields)) > _LARGEST:
-        raise _Refused("describes its fields at more length than a question holds")
-    if _names_secret(text, _SAID_SECRETS):
-        raise _Refused("asks for a credential, which no answer may hold")
-    wanted = InputWanted(server=server, text=text, fields=fields, asked=asked, state=state)
-    return masked(wanted, mask)
-
-
 def _form(request: Any) -> Mapping[str, Any]:
-    """Return the parameters of a request for a form."""
     method = request.get("method") if isinstance(request, dict) else None
     params = request.get("params") if isinstance(request, dict) else None
     if method == "sampling/createMessage":
@@ -179,7 +172,6 @@ def _field(given: Mapping[str, Any], mask: Mask) -> JsonObject:
 
 
 def _choices(schema: Mapping[str, Any]) -> list[Any]:
-    """Return the listed values with their titles."""
     values, titles = schema.get("enum"), schema.get("enumNames")
     if isinstance(values, list):
         named = titles if isinstance(titles, list) else []
@@ -192,14 +184,13 @@ def _choices(schema: Mapping[str, Any]) -> list[Any]:
             for one in branches
             if isinstance(one, dict) and "const" in one
         ]
-    return [_choice(value, title) for value, title in pairs]
-
-
-def _choice(value: Any, title: Any) -> JsonObject:
-    if not isinstance(value, str) or visible(value) != value or len(value) > _LONGEST_LABEL:
-        raise _Refused("offers a choice that cannot be shown")
-    label = visible(title)[:_LONGEST_LABEL] if isinstance(title, str) else ""
-    return {"const": value, **({"title": label} if label else {})}
+    choices = []
+    for value, title in pairs:
+        if not isinstance(value, str) or visible(value) != value or len(value) > _LONGEST_LABEL:
+            raise _Refused("offers a choice that cannot be shown")
+        label = visible(title)[:_LONGEST_LABEL] if isinstance(title, str) else ""
+        choices.append({"const": value, **({"title": label} if label else {})})
+    return choices
 
 
 @dataclass
@@ -235,8 +226,6 @@ GIVEN: Final = "orchestrator.input_given"
 """The extension of a request that carries the answer to what the server asked."""
 _NEVER_CALLED: Final = {-32601: 404, -32602: 400}
 """Errors of the protocol by which no tool was called (unknown method or tool, bad arguments)."""
-_JSON: Final = "application/json"
-_PROBLEM: Final = "application/problem+json"
 
 
 class InputAsked(Exception):
@@ -296,20 +285,34 @@ class McpTransport(httpx.AsyncBaseTransport):
         noted = request.extensions.get("trace")
         if noted is not None:
             await noted("mcp.session.started", {})
-        session = await self._session(server, request)
+        session = await self._session(server)
         if (refusal := await self._changed(session, tool, request)) is not None:
             return _problem(400, refusal)
         body = await request.aread()
         arguments: JsonObject = json.loads(body) if body else {}
         meta = {KEY_HEADER: key} if (key := request.headers.get(KEY_HEADER)) else {}
-        return await self._called(session, tool, arguments, meta, request)
+        library = mcp_library()
+        exchange = Exchange(noted=noted)
+        given: InputGiven | None = request.extensions.get(GIVEN)
+        try:
+            result = await session.call(tool["name"], arguments, meta, exchange, given)
+        except library.MCPError as error:
+            return await self._failed(session, exchange, error.code, error.message, request)
+        except library.ValidationError as error:
+            return _problem(502, f"its result is none of the protocol ({error.error_count()})")
+        mask = Mask(session.hidden)
+        if result.get("resultType") == "input_required":
+            raise InputAsked(read_input(name, result, mask))
+        if result.get("resultType", "complete") != "complete":
+            return _problem(502, "the server wants more than the call: a task to follow")
+        return _answer(result, mask, has_refusal=tool["has_refusal"] is True)
 
     async def aclose(self) -> None:
         """Close all sessions, and end the processes of servers."""
         sessions, self._sessions = [*self._sessions.values()], {}
         await asyncio.gather(*(session.close() for session in sessions))
 
-    async def _session(self, server: McpServer, request: httpx.Request) -> "McpSession":
+    async def _session(self, server: McpServer) -> "McpSession":
         sessions = mcp_library()
         async with self._opening.setdefault(server.name, asyncio.Lock()):
             session = self._sessions.get(server.name)
@@ -347,30 +350,6 @@ class McpTransport(httpx.AsyncBaseTransport):
             "`orchestrator tools diff`, and start new missions with it"
         )
 
-    async def _called(
-        self,
-        session: "McpSession",
-        tool: Mapping[str, Any],
-        arguments: JsonObject,
-        meta: Mapping[str, str],
-        request: httpx.Request,
-    ) -> httpx.Response:
-        sessions = mcp_library()
-        exchange = Exchange(noted=request.extensions.get("trace"))
-        given: InputGiven | None = request.extensions.get(GIVEN)
-        try:
-            result = await session.call(tool["name"], arguments, meta, exchange, given)
-        except sessions.MCPError as error:
-            return await self._failed(session, exchange, error.code, error.message, request)
-        except sessions.ValidationError as error:
-            return _problem(502, f"its result is none of the protocol ({error.error_count()})")
-        mask = Mask(session.hidden)
-        if result.get("resultType") == "input_required":
-            raise InputAsked(read_input(request.url.host.removesuffix(HOSTS), result, mask))
-        if result.get("resultType", "complete") != "complete":
-            return _problem(502, "the server wants more than the call: a task to follow")
-        return _answer(result, mask, has_refusal=tool["has_refusal"] is True)
-
     async def _failed(
         self,
         session: "McpSession",
@@ -386,11 +365,10 @@ class McpTransport(httpx.AsyncBaseTransport):
         if code in _NEVER_CALLED and exchange.status in (None, 200, 400, 404):
             return _problem(_NEVER_CALLED[code], mask.text(message))
         status = exchange.status
+        if status in (401, 403, 404):
+            await session.close()
         if status == 404:
-            await session.close()
             raise httpx.ConnectError("the server has forgotten the session", request=request)
-        if status in (401, 403):
-            await session.close()
         if status is not None and status >= 400:
             headers = {"Retry-After": exchange.retry_after} if exchange.retry_after else {}
             return _problem(status, mask.text(message), headers)
@@ -414,37 +392,24 @@ def mcp_library() -> Any:
     return mcp_sessions
 
 
-# -- answers ---------------------------------------------------------------------------------------
-
-
 def _answer(result: JsonObject, mask: Mask, *, has_refusal: bool) -> httpx.Response:
-    blocks = [one for one in _list(result.get("content")) if isinstance(one, dict)]
+    content = result.get("content")
+    listed = content if isinstance(content, list) else []
+    blocks = [one for one in listed if isinstance(one, dict)]
+    text = "\n".join(str(one.get("text", "")) for one in blocks if one.get("type") == "text")
     if result.get("isError") is True:
-        status = int(REFUSAL) if has_refusal else 500
-        return _problem(status, mask.text(_text_of(blocks) or "an error"))
-    if "structuredContent" in result:
-        return _json(200, mask.json(result["structuredContent"]))
-    if len(blocks) == 1 and (file := _file_of(blocks[0])) is not None:
-        return _response(200, *file)
-    text = _text_of(blocks)
+        return _problem(int(REFUSAL) if has_refusal else 500, mask.text(text or "an error"))
+    if len(blocks) == 1 and "structuredContent" not in result and (file := _file_of(blocks[0])):
+        return answer_of(200, *file)
     others = [_described(one) for one in blocks if one.get("type") != "text"]
-    value = _object_in(text) if not others else None
-    if value is None:
+    value: Any = None
+    if "structuredContent" not in result and not others:
+        with suppress(ValueError, RecursionError):
+            value = json.loads(text)  # many servers answer with JSON as a text
+    if not isinstance(value, dict | list):
         value = {"text": text, **({"content": others} if others else {})}
-    return _json(200, mask.json(value))
-
-
-def _object_in(text: str) -> Any:
-    """Return the JSON object or list that a text is, which many servers answer with."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict | list) else None
-
-
-def _text_of(blocks: Sequence[JsonObject]) -> str:
-    return "\n".join(str(one.get("text", "")) for one in blocks if one.get("type") == "text")
+    value = result.get("structuredContent", value)
+    return answer_of(200, "application/json", json.dumps(mask.json(value)).encode())
 
 
 def _file_of(block: JsonObject) -> tuple[str, bytes] | None:
@@ -462,7 +427,6 @@ def _file_of(block: JsonObject) -> tuple[str, bytes] | None:
 
 
 def _described(block: JsonObject) -> JsonObject:
-    """Return a block without the bytes that it holds."""
     resource = block.get("resource")
     kept = {key: held for key, held in block.items() if key not in ("data", "resource")}
     if isinstance(resource, dict):
@@ -470,21 +434,8 @@ def _described(block: JsonObject) -> JsonObject:
     return kept
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _json(status: int, value: Any) -> httpx.Response:
-    return _response(status, _JSON, json.dumps(value).encode())
-
-
-def _problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
-    body = json.dumps({"title": "the MCP call", "detail": detail}).encode()
-    return _response(status, _PROBLEM, body, headers)
-
-
-def _response(
-    status: int, content_type: str, body: bytes, headers: Mapping[str, str] | None = None
+def _problem(
+    status: int, detail: str, headers: Mapping[str, str] = MappingProxyType({})
 ) -> httpx.Response:
-    sent = {"Content-Type": content_type, "Content-Length": str(len(body)), **(headers or {})}
-    return httpx.Response(status, headers=sent, stream=httpx.ByteStream(body))
+    body = json.dumps({"title": "the MCP call", "detail": detail}).encode()
+    return answer_of(status, "application/problem+json", body, headers)

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from orchestrator.adapters.secrets import BoundSecrets, SecretStore
+from orchestrator.adapters.secrets import SecretStore, value_for
 from orchestrator.core.errors import UsageError
 
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
@@ -95,21 +95,13 @@ def resolve_secrets(
         if isinstance(text, str):
             found[name] = text
             continue
-        if isinstance(secrets, BoundSecrets) and host:
-            value = secrets.get_for(text.secret, host)
-        else:
-            value = secrets.get(text.secret)
-        used[text.secret] = value
+        value = used[text.secret] = value_for(secrets, text.secret, host)
         found[name] = f"{text.prefix}{value}"
     return Resolved(texts=found, secrets=used)
 
 
 def by_name(servers: Sequence[McpServer]) -> dict[str, McpServer]:
-    """Return servers by name.
-
-    Raises:
-        UsageError: two have one name.
-    """
+    """Return servers by name, or raise UsageError: two have one name."""
     found: dict[str, McpServer] = {}
     for server in servers:
         if found.setdefault(server.name, server) is not server:

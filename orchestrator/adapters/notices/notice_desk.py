@@ -45,7 +45,6 @@ class WebhookDesk(Protocol):
 
     async def send(self, name: str, channel: WebhookChannel, message_id: str, body: bytes) -> None:
         """Send one webhook; raises NoticeUndelivered and SecretMissing."""
-        ...
 
 
 class SlackDesk(Protocol):
@@ -55,7 +54,6 @@ class SlackDesk(Protocol):
         self, name: str, channel: SlackChannel, notice: Notice, record: NoticeRecord
     ) -> tuple[DeliveryState, str | None]:
         """Post or update the message of a card; return the state, and the message's place."""
-        ...
 
 
 class NoticeDesk:
@@ -99,7 +97,9 @@ class NoticeDesk:
         try:
             state, receipt = await self._attempt(notice, name, channel, before)
         except (NoticeUndelivered, SecretMissing) as error:
-            failed = _as_undelivered(name, error)
+            failed = NoticeUndelivered(name, str(error))
+            if isinstance(error, NoticeUndelivered):
+                failed = error
             await self._end(notice, name, "waiting", error=failed.reason)
             if failed.gone and isinstance(channel, WebhookChannel):
                 await asyncio.to_thread(self._book.disable, name, channel.webhook, failed.reason)
@@ -115,13 +115,23 @@ class NoticeDesk:
         channel: WebhookChannel | SlackChannel,
         before: NoticeRecord,
     ) -> tuple[DeliveryState, str | None]:
-        """Return the state of a delivery, and where the channel shows it."""
-        if await self._is_closed(notice):
-            return "skipped", None
+        if notice.event in ANNOUNCES_OPEN and not await self._is_open(notice):
+            # An event may be read a moment before the list of what is open shows it.
+            await asyncio.sleep(_SECOND_LOOK_S)
+            if not await self._is_open(notice):
+                return "skipped", None
         if isinstance(channel, SlackChannel):
             assert self._slack is not None, "the configuration requires slack: for such a channel"
             return await self._slack.show(name, channel, notice, before)
-        await self._check_enabled(notice, name, channel)
+        off = None
+        if notice.event != "notice.test":
+            off = await asyncio.to_thread(self._book.disabled, name, channel.webhook)
+        if off is not None:
+            why = (
+                f"it is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}; "
+                f"orchestrator confirm notices --test {name} enables it"
+            )
+            raise NoticeUndelivered(name, why, final=True)
         body = payload(notice, link=self.rules.link(notice))
         await self._webhooks.send(name, channel, notice.notice_id, body)
         if notice.event == "notice.test":
@@ -152,32 +162,11 @@ class NoticeDesk:
             )
         )
 
-    async def _is_closed(self, notice: Notice) -> bool:
-        """Return True if a notice announces something open that is closed by now."""
-        if notice.event not in ANNOUNCES_OPEN:
-            return False
-        if await self._is_open(notice):
-            return False
-        # An event may be read a moment before the list of what is open shows it.
-        await asyncio.sleep(_SECOND_LOOK_S)
-        return not await self._is_open(notice)
-
     async def _is_open(self, notice: Notice) -> bool:
         if notice.event == "question.opened":
             return await self._question_is_open(notice.wait_id)
         card = await self._open_card(notice.wait_id)
         return card is not None and card.digest == notice.digest
-
-    async def _check_enabled(self, notice: Notice, name: str, channel: WebhookChannel) -> None:
-        if notice.event == "notice.test":
-            return
-        off = await asyncio.to_thread(self._book.disabled, name, channel.webhook)
-        if off is not None:
-            why = (
-                f"it is disabled since {off.since:%Y-%m-%d %H:%M}: {off.why}; "
-                f"orchestrator confirm notices --test {name} enables it"
-            )
-            raise NoticeUndelivered(name, why, final=True)
 
     async def _end(
         self,
@@ -201,7 +190,3 @@ class NoticeDesk:
                 conventions.OUTCOME: outcome,
             },
         )
-
-
-def _as_undelivered(name: str, error: NoticeUndelivered | SecretMissing) -> NoticeUndelivered:
-    return error if isinstance(error, NoticeUndelivered) else NoticeUndelivered(name, str(error))

@@ -6,14 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from orchestrator.adapters.http.destinations import origin_of
 from orchestrator.messages.notice import Delivery, Notice, NoticeEvent

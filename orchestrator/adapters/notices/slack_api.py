@@ -56,8 +56,22 @@ class SlackApi:
             SecretMissing: this process has no token.
         """
         if self._proxy is None:
-            await self._check_address(channel)
-        client = self._connected()
+            host = urlsplit(self._app.api).hostname or ""
+            try:
+                await check_destination(self._policy, host, within_s=_RESOLVED_S)
+            except AddressRefused as refused:
+                why = f"{refused}; {refused.remedy}"
+                raise NoticeUndelivered(channel, why, final=True) from None
+        token = self._secrets.get(self._app.token)
+        if self._client is None or self._client.token != token:
+            self._client = WebClient(
+                token=token,
+                base_url=self._app.api,
+                timeout=_TIMEOUT_S,
+                proxy=self._proxy,
+                retry_handlers=[],
+            )
+        client = self._client
         work: Callable[..., Any] = getattr(client, method)
         try:
             response = await asyncio.to_thread(work, **arguments)
@@ -68,25 +82,6 @@ class SlackApi:
             raise NoticeUndelivered(channel, reason) from None
         answer: dict[str, Any] = dict(response.data)
         return answer
-
-    def _connected(self) -> WebClient:
-        token = self._secrets.get(self._app.token)
-        if self._client is None or self._client.token != token:
-            self._client = WebClient(
-                token=token,
-                base_url=self._app.api,
-                timeout=_TIMEOUT_S,
-                proxy=self._proxy,
-                retry_handlers=[],
-            )
-        return self._client
-
-    async def _check_address(self, channel: str) -> None:
-        host = urlsplit(self._app.api).hostname or ""
-        try:
-            await check_destination(self._policy, host, within_s=_RESOLVED_S)
-        except AddressRefused as refused:
-            raise NoticeUndelivered(channel, f"{refused}; {refused.remedy}", final=True) from None
 
 
 def _refusal(channel: str, error: SlackApiError) -> NoticeUndelivered:
@@ -131,11 +126,27 @@ class SlackMessages:
                 message = slack_messages.question(notice, link=self._link(notice))
                 return "delivered", await self._post(name, channel, notice, record, message)
             case "card.reminded":
-                return await self._remind(name, channel, notice, record)
+                earlier = await self._earlier(name, notice)
+                if not earlier:
+                    return await self._open(name, channel, notice, record)
+                place, _, ts = earlier[-1].receipt.partition(":")
+                text = slack_messages.escaped(slack_messages.reminder(notice))
+                await self._api.call(
+                    name,
+                    "chat_postMessage",
+                    channel=place,
+                    thread_ts=ts,
+                    reply_broadcast=True,
+                    text=text,
+                )
+                return "delivered", None
             case "notice.test" | "notice.failed":
                 message = slack_messages.other(notice)
                 return "delivered", await self._post(name, channel, notice, record, message)
-        return await self._close(name, notice), None
+        earlier = await self._earlier(name, notice)
+        for one in earlier:
+            await self._update(name, one.receipt, slack_messages.closed_card(notice))
+        return "delivered" if earlier else "skipped", None
 
     async def _open(
         self, name: str, channel: SlackChannel, notice: Notice, record: NoticeRecord
@@ -154,25 +165,6 @@ class SlackMessages:
     async def _card(self, notice: Notice) -> ConfirmationCard | None:
         card: ConfirmationCard | None = await self._open_card(notice.wait_id)
         return card if card is not None and card.digest == notice.digest else None
-
-    async def _remind(
-        self, name: str, channel: SlackChannel, notice: Notice, record: NoticeRecord
-    ) -> tuple[DeliveryState, str | None]:
-        earlier = await self._earlier(name, notice)
-        if not earlier:
-            return await self._open(name, channel, notice, record)
-        place, _, ts = earlier[-1].receipt.partition(":")
-        text = slack_messages.escaped(slack_messages.reminder(notice))
-        await self._api.call(
-            name, "chat_postMessage", channel=place, thread_ts=ts, reply_broadcast=True, text=text
-        )
-        return "delivered", None
-
-    async def _close(self, name: str, notice: Notice) -> DeliveryState:
-        earlier = await self._earlier(name, notice)
-        for one in earlier:
-            await self._update(name, one.receipt, slack_messages.closed_card(notice))
-        return "delivered" if earlier else "skipped"
 
     async def _earlier(self, name: str, notice: Notice) -> list[NoticeRecord]:
         """Return the messages of this card; an amended card has another digest, and its own."""

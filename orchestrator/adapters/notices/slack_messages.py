@@ -70,7 +70,8 @@ def open_card(card: ConfirmationCard, *, link: str) -> JsonObject:
     lines = [f"{plain(card.heading or card.card_type)} · {card.tool}"]
     if card.price is not None:
         lines.append(f"Price: {card.price}")
-    lines += _warnings(card)
+    if warnings := [one for one in (card.unordered, *card.warnings) if one]:
+        lines.append(f"⚠ {number_of(len(warnings), 'warning')}. {plain(warnings[0])}")
     cancellation = "CANNOT BE CANCELLED. " if card.cannot_be_cancelled else ""
     lines.append(f"Cancellation: {cancellation}{plain(card.cancellation)}")
     if card.requester:
@@ -84,7 +85,13 @@ def open_card(card: ConfirmationCard, *, link: str) -> JsonObject:
         lines.append(_SIGNED)
     else:
         approve = _button(APPROVE, "Approve", value=key, style="primary")
-        approve["confirm"] = _really(card)
+        price = f" for {card.price}" if card.price is not None else ""
+        approve["confirm"] = {
+            "title": _text("Approve?"),
+            "text": _text(f"{plain(card.title)}{price}"),
+            "confirm": _text("Approve"),
+            "deny": _text("Back"),
+        }
         reject = _button(REJECT, "Reject…", value=key, style="danger")
         buttons = [reject] if card.exceeds_budget else [approve, reject]
     if link:
@@ -173,23 +180,6 @@ def rejection_view(key: CardKey, *, title: str) -> JsonObject:
                 },
             },
         ],
-    }
-
-
-def _warnings(card: ConfirmationCard) -> list[str]:
-    warnings = [one for one in (card.unordered, *card.warnings) if one]
-    if not warnings:
-        return []
-    return [f"⚠ {number_of(len(warnings), 'warning')}. {plain(warnings[0])}"]
-
-
-def _really(card: ConfirmationCard) -> JsonObject:
-    price = f" for {card.price}" if card.price is not None else ""
-    return {
-        "title": _text("Approve?"),
-        "text": _text(f"{plain(card.title)}{price}"),
-        "confirm": _text("Approve"),
-        "deny": _text("Back"),
     }
 
 

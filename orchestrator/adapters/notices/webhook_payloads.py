@@ -19,49 +19,40 @@ def payload(notice: Notice, *, link: str) -> bytes:
 
     It names no approver and no requester, and holds no text of a planner or a person.
     """
-    data: JsonObject = {
-        "mission_id": notice.mission_id,
-        "leg_id": notice.leg_id,
-        **_about(notice),
-        "link": link,
-    }
+    price, expires_at = notice.price, notice.expires_at
+    amount: JsonObject | None = None
+    if price is not None:
+        amount = {"amount": str(price.amount), "currency": price.currency}
+    data: JsonObject = {"mission_id": notice.mission_id, "leg_id": notice.leg_id}
+    if notice.event == "notice.failed":
+        data |= {"notice_id": notice.failed, "confirmation_id": notice.wait_id}
+    elif notice.event.startswith("question."):
+        data |= {
+            "question_id": notice.wait_id,
+            "fields": [masked(name) for name in notice.fields],
+            "outcome": notice.outcome,
+            "expires_at": expires_at.isoformat() if expires_at is not None else None,
+        }
+    else:
+        data |= {
+            "confirmation_id": notice.wait_id,
+            "digest": notice.digest,
+            "card_type": notice.card_type,
+            "tool": notice.tool,
+            "title": masked(notice.title),
+            "agent": notice.agent,
+            "price": amount,
+            "round": notice.round if notice.round > 1 else None,
+            "decision": notice.outcome,
+            "expires_at": expires_at.isoformat() if expires_at is not None else None,
+        }
+    data["link"] = link
     body = {
         "type": notice.event,
         "timestamp": notice.at.isoformat(),
         "data": {name: value for name, value in data.items() if value not in ("", None, [])},
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _about(notice: Notice) -> JsonObject:
-    if notice.event == "notice.failed":
-        return {"notice_id": notice.failed, "confirmation_id": notice.wait_id}
-    if notice.event.startswith("question."):
-        return {
-            "question_id": notice.wait_id,
-            "fields": [masked(name) for name in notice.fields],
-            "outcome": notice.outcome,
-            "expires_at": _moment(notice),
-        }
-    price = notice.price
-    return {
-        "confirmation_id": notice.wait_id,
-        "digest": notice.digest,
-        "card_type": notice.card_type,
-        "tool": notice.tool,
-        "title": masked(notice.title),
-        "agent": notice.agent,
-        "price": None
-        if price is None
-        else {"amount": str(price.amount), "currency": price.currency},
-        "round": notice.round if notice.round > 1 else None,
-        "decision": notice.outcome,
-        "expires_at": _moment(notice),
-    }
-
-
-def _moment(notice: Notice) -> str | None:
-    return notice.expires_at.isoformat() if notice.expires_at is not None else None
 
 
 def masked(text: str) -> str:

@@ -10,11 +10,16 @@ import httpx
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import EmptyWebhookSecretError
 
-from orchestrator.adapters.http.destinations import AddressPolicy, AddressRefused, OnlyHosts
+from orchestrator.adapters.http.destinations import (
+    DEFAULT_PORTS,
+    AddressPolicy,
+    AddressRefused,
+    OnlyHosts,
+)
 from orchestrator.adapters.http.refusal import wait_s
 from orchestrator.adapters.http.transport import HTTPX_ERRORS, CheckedTransport, fault_of
 from orchestrator.adapters.notices.notice_rules import WebhookChannel
-from orchestrator.adapters.secrets import BoundSecrets, SecretStore, wire_logs_dropped
+from orchestrator.adapters.secrets import SecretStore, value_for, wire_logs_dropped
 from orchestrator.core.errors import NoticeUndelivered
 
 ANSWER_S: Final = 15.0
@@ -45,10 +50,22 @@ class WebhookSender:
             NoticeUndelivered: the receiver did not confirm it.
             SecretMissing: this worker has no value for one of the channel's secrets.
         """
-        headers = self._signed(name, channel, message_id, body)
-        transport = CheckedTransport(
-            AddressPolicy(self._allowed), proxy=self._proxy, only=OnlyHosts((_place(channel),))
-        )
+        now = datetime.now(UTC)
+        signatures = []
+        for secret in channel.secrets:
+            signer = signer_of(name, secret, value_for(self._secrets, secret, channel.host))
+            signatures.append(signer.sign(message_id, now, body.decode()))
+        headers = {
+            "content-type": "application/json",
+            "user-agent": "orchestrator-notices",
+            "webhook-id": message_id,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": " ".join(signatures),
+        }
+        url = httpx.URL(channel.webhook)
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        only = OnlyHosts((f"{host}:{url.port or DEFAULT_PORTS[url.scheme]}",))
+        transport = CheckedTransport(AddressPolicy(self._allowed), proxy=self._proxy, only=only)
         try:
             with wire_logs_dropped():
                 async with (
@@ -68,29 +85,6 @@ class WebhookSender:
         except HTTPX_ERRORS as error:
             raise NoticeUndelivered(name, f"{channel.host}: {fault_of(error).value}") from None
 
-    def _signed(
-        self, name: str, channel: WebhookChannel, message_id: str, body: bytes
-    ) -> dict[str, str]:
-        now = datetime.now(UTC)
-        signatures = [
-            signer_of(name, secret, self._secret(secret, channel.host)).sign(
-                message_id, now, body.decode()
-            )
-            for secret in channel.secrets
-        ]
-        return {
-            "content-type": "application/json",
-            "user-agent": "orchestrator-notices",
-            "webhook-id": message_id,
-            "webhook-timestamp": str(int(now.timestamp())),
-            "webhook-signature": " ".join(signatures),
-        }
-
-    def _secret(self, secret: str, host: str) -> str:
-        if isinstance(self._secrets, BoundSecrets):
-            return self._secrets.get_for(secret, host)
-        return self._secrets.get(secret)
-
 
 def signer_of(channel: str, secret: str, value: str) -> Webhook:
     """Return the signer with a secret's value.
@@ -103,12 +97,6 @@ def signer_of(channel: str, secret: str, value: str) -> Webhook:
     except (ValueError, RuntimeError, EmptyWebhookSecretError):
         why = f"the value of the secret {secret} is not whsec_ followed by base64"
         raise NoticeUndelivered(channel, why, final=True) from None
-
-
-def _place(channel: WebhookChannel) -> str:
-    url = httpx.URL(channel.webhook)
-    host = f"[{url.host}]" if ":" in url.host else url.host
-    return f"{host}:{url.port or {'http': 80, 'https': 443}[url.scheme]}"
 
 
 def _check(name: str, host: str, response: httpx.Response) -> None:

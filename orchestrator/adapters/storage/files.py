@@ -115,7 +115,9 @@ class BegunThoughts:
         Returns 1 if nothing can be written.
         """
         path = self._path(mission_id, leg_id, step)
-        count = self._read(path) + 1
+        count = 1
+        with contextlib.suppress(OSError, ValueError):
+            count = int(path.read_text()) + 1
         written = path.with_name(f".{uuid4().hex}")
         try:
             private_folder(self._folder)
@@ -151,10 +153,3 @@ class BegunThoughts:
 
     def _path(self, mission_id: str, leg_id: str, step: int) -> Path:
         return self._folder / f"{mission_id}.{leg_id}.{step}"
-
-    @staticmethod
-    def _read(path: Path) -> int:
-        try:
-            return int(path.read_text())
-        except (OSError, ValueError):
-            return 0

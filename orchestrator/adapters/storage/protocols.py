@@ -34,7 +34,6 @@ class CatalogStore(Protocol):
             UsageError: a tool comes from no document, so it could not be called.
             StoreUnavailable: nothing can be stored now.
         """
-        ...
 
     def get(self, digest: str) -> Catalog:
         """Return the catalog of a digest; the last few stay in memory.
@@ -44,15 +43,12 @@ class CatalogStore(Protocol):
             CatalogNotFound: as CatalogDamaged: the content under that name has another digest.
             StoreUnavailable: the store cannot be read now.
         """
-        ...
 
     def in_memory(self, digest: str) -> Catalog | None:
         """Return the catalog of a digest without any I/O; None if it is not in memory."""
-        ...
 
     def reread(self, digest: str) -> Catalog:
         """Return the catalog from the store and not from memory; raises as `get` does."""
-        ...
 
 
 A_DAY: Final = timedelta(hours=24)
@@ -106,11 +102,9 @@ class GrantBook(Protocol):
         Raises:
             GrantRefused: a standing approval has no room for it; nothing is noted.
         """
-        ...
 
     def refusal(self, spend: StandingSpend) -> str | None:
         """Return why standing approvals have no room for one more call; None if they have room."""
-        ...
 
     def settle(self, call_id: str, ledger: Ledger) -> None:
         """Note the outcome of a call that was noted before; else do nothing.
@@ -119,55 +113,36 @@ class GrantBook(Protocol):
         The ids in its answer belong to the first mission that received them, until the resource
         that they name is cancelled.
         """
-        ...
 
     def owner_of(self, obligation: Obligation) -> str:
         """Return the other mission to which the ids of an obligation belong; '' if none."""
-        ...
 
     def note_cancel(self, call_id: str) -> None:
         """Note that a call is being cancelled: from now on no execution may send it."""
-        ...
 
     def is_cancelled(self, call_id: str) -> bool:
         """Return True if the call was noted as being cancelled."""
-        ...
 
     def ledger(self, mission_id: str, *, concluded: bool = False) -> Ledger:
-        """Return the noted obligations of a mission's calls.
+        """Return the noted obligations of the calls of a mission or a saga.
 
-        Args:
-            mission_id: of the mission or the saga.
-            concluded: True to include concluded calls, of all missions that had this id.
+        With `concluded`, those of concluded calls too, of all missions that had this id.
         """
-        ...
 
     def unfinished(self, *, after: str, most: int) -> Sequence[str]:
-        """Return up to `most` ids of missions with noted, unconcluded calls, in order.
-
-        Args:
-            after: only ids that follow this one.
-            most: the maximum number of ids.
-        """
-        ...
+        """Return up to `most` ids of missions with noted, unconcluded calls, in order after one."""
 
     def last_noted(self, mission_id: str) -> datetime | None:
         """Return when a call of the mission, or that it runs, was last noted; None if never."""
-        ...
 
     def note_running(self, mission_ids: Sequence[str]) -> None:
         """Note that these missions run now; `last_noted` then returns the time of this note."""
-        ...
 
     def conclude(self, mission_id: str, *, but: Sequence[str] = (), durable: bool = False) -> None:
         """Note that the effects of a mission's calls stand, or that others handle them.
 
-        Args:
-            mission_id: of the mission or the saga.
-            but: ids of calls that are not concluded.
-            durable: True if the note must outlive a loss of power.
+        Calls in `but` are not concluded. A durable note outlives a loss of power.
         """
-        ...
 
 
 SAGA_WORKFLOW: Final = "saga's workflow"
@@ -189,7 +164,6 @@ class ObservationStore(Protocol):
         Raises:
             StoreUnavailable, OSError: nothing can be stored now.
         """
-        ...
 
     def get(self, mission_id: str, key: str) -> bytes:
         """Return a stored piece.
@@ -197,15 +171,12 @@ class ObservationStore(Protocol):
         Raises:
             ObservationMissing: it was stored elsewhere, was removed, or the store is unavailable.
         """
-        ...
 
     def missions(self) -> Mapping[str, datetime]:
         """Return the ids of missions with pieces, and when the last of each was stored."""
-        ...
 
     def purge(self, *mission_ids: str) -> None:
         """Remove every piece of these missions; idempotent."""
-        ...
 
 
 class RouteTraces(Protocol):
@@ -216,11 +187,9 @@ class RouteTraces(Protocol):
 
     def record(self, record: RouteRecord) -> None:
         """Store a record; a retried step replaces its own."""
-        ...
 
     def called(self, *, mission_id: str, leg_id: str, step: int, tool: str) -> None:
         """Add the tool that a step called to the record of its selection."""
-        ...
 
     def records(self) -> list[RouteRecord]:
         """Return every record, the oldest first.
@@ -228,7 +197,6 @@ class RouteTraces(Protocol):
         Raises:
             StoreUnavailable: they cannot be read now.
         """
-        ...
 
 
 def catalog_missing(digest: str) -> CatalogNotFound:

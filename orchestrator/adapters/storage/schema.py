@@ -164,9 +164,7 @@ personal_claims = Table(
     "personal_claims",
     metadata,
     Column(
-        "value_number",
-        ForeignKey(personal_values.c.number, ondelete="CASCADE"),
-        primary_key=True,
+        "value_number", ForeignKey(personal_values.c.number, ondelete="CASCADE"), primary_key=True
     ),
     Column("claim", String(128), primary_key=True),
 )

@@ -37,7 +37,10 @@ class SqlCatalogs:
                 self.pin(catalog.digest, mission_id)
                 return
         if catalog.digest in self._damaged or not self._touch(catalog.digest):
-            self._write(catalog)
+            # Keys retain the authors' order, in which schemas are shown.
+            text = json.dumps(pack(catalog), separators=(",", ":"), ensure_ascii=False).encode()
+            self.keep(catalog.digest, text, at=datetime.now(UTC))
+            self._damaged.discard(catalog.digest)
         if mission_id:
             self.pin(catalog.digest, mission_id)
 
@@ -108,14 +111,8 @@ class SqlCatalogs:
 
     def _touch(self, digest: str) -> bool:
         """Record that a catalog is in use; return False if it does not exist."""
-        used = sa.update(catalogs).where(catalogs.c.digest == digest).values(used_at=_now())
-        return self._database.run(used) > 0
-
-    def _write(self, catalog: Catalog) -> None:
-        # Keys retain the authors' order, in which schemas are shown.
-        text = json.dumps(pack(catalog), separators=(",", ":"), ensure_ascii=False).encode()
-        self.keep(catalog.digest, text, at=_now())
-        self._damaged.discard(catalog.digest)
+        used = sa.update(catalogs).where(catalogs.c.digest == digest)
+        return self._database.run(used.values(used_at=datetime.now(UTC))) > 0
 
     def keep(self, digest: str, content: bytes, *, at: datetime) -> None:
         """Store a packed catalog; it replaces an earlier one of the same digest."""
@@ -124,7 +121,7 @@ class SqlCatalogs:
 
     def pin(self, digest: str, mission_id: str) -> None:
         """Record that this mission may need its catalog; idempotent."""
-        row = {"digest": digest, "mission_id": mission_id, "pinned_at": _now()}
+        row = {"digest": digest, "mission_id": mission_id, "pinned_at": datetime.now(UTC)}
         self._database.run(self._database.insert_new(catalog_pins), row)
 
     def _read(self, digest: str) -> Catalog:
@@ -142,7 +139,3 @@ class SqlCatalogs:
                 "it, or start a worker on its documents, which writes it again"
             )
             raise CatalogNotFound(reason, code="CatalogDamaged", digest=digest) from error
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -1,6 +1,5 @@
 """Used grants, sent calls and cancelled calls, in a database."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
@@ -16,7 +15,7 @@ from orchestrator.adapters.storage.schema import (
     sent_calls,
     standing_spends,
 )
-from orchestrator.adapters.storage.store_database import StoreDatabase
+from orchestrator.adapters.storage.store_database import StoreDatabase, digest_of
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import GrantRefused
 from orchestrator.saga.ledger import Ledger
@@ -55,11 +54,19 @@ class SqlGrants:
         with self._database.write() as connection:
             if call.spend is not None:
                 self._count(connection, call, call.spend, now)
-            used = tuple(self._use(connection, digest, call.user, now) for digest in call.grants)
+            used: tuple[str | None, ...] = ()
+            claimed = self._database.insert_new(grants).returning(grants.c.digest)
+            for digest in call.grants:
+                row = {"digest": digest, "used_by": call.user, "used_at": now}
+                before = None
+                if connection.execute(claimed, row).first() is None:
+                    query = sa.select(grants.c.used_by).where(grants.c.digest == digest)
+                    before = connection.execute(query).scalar_one()
+                used = (*used, before)
             if call.ledger == Ledger():
                 return Claim(used)
-            row = {
-                "call_digest": _digest(call.call_id),
+            sent = {
+                "call_digest": digest_of(call.call_id),
                 "mission_id": call.mission_id,
                 "sent_by": call.user,
                 "noted_at": now,
@@ -67,23 +74,13 @@ class SqlGrants:
                 "concluded": False,
             }
             made = self._database.insert_new(sent_calls).returning(_SENT.call_digest)
-            if connection.execute(made, row).first() is not None:
+            if connection.execute(made, sent).first() is not None:
                 return Claim(used)
-            query = sa.select(_SENT.sent_by, _SENT.ledger, _SENT.concluded).where(
-                _SENT.call_digest == row["call_digest"]
-            )
-            before = connection.execute(query).one()
-            known = Ledger() if before.concluded else _read(before.ledger)
-            return Claim(used, before.sent_by, known)
-
-    def _use(self, connection: sa.Connection, digest: str, user: str, now: datetime) -> str | None:
-        row = {"digest": digest, "used_by": user, "used_at": now}
-        claimed = self._database.insert_new(grants).returning(grants.c.digest)
-        if connection.execute(claimed, row).first() is not None:
-            return None
-        query = sa.select(grants.c.used_by).where(grants.c.digest == digest)
-        before: str = connection.execute(query).scalar_one()
-        return before
+            noted = sa.select(_SENT.sent_by, _SENT.ledger, _SENT.concluded)
+            noted = noted.where(_SENT.call_digest == sent["call_digest"])
+            earlier = connection.execute(noted).one()
+            known = Ledger() if earlier.concluded else _read(earlier.ledger)
+            return Claim(used, earlier.sent_by, known)
 
     def _count(
         self, connection: sa.Connection, call: SentCall, spend: StandingSpend, now: datetime
@@ -93,7 +90,7 @@ class SqlGrants:
         price = {"currency": spend.price.currency, "millionths": _millionths(spend.price)}
         for rule in spend.rules:
             full = _refusal(connection, StandingSpend((rule,), spend.price), now)
-            row = {"rule": rule.name, "call_digest": _digest(call.call_id), "at": now, **price}
+            row = {"rule": rule.name, "call_digest": digest_of(call.call_id), "at": now, **price}
             made = self._database.insert_new(standing_spends).returning(_SPENT.rule)
             if connection.execute(made, row).first() is not None and full is not None:
                 raise GrantRefused(call.call_id, full)
@@ -105,12 +102,19 @@ class SqlGrants:
 
     def settle(self, call_id: str, ledger: Ledger) -> None:
         """See `GrantBook.settle`; if a loss of power loses the outcome, the call is unclear."""
-        digest, now = _digest(call_id), datetime.now(UTC)
+        digest, now = digest_of(call_id), datetime.now(UTC)
         change = sa.update(sent_calls).where(_SENT.call_digest == digest)
         with self._database.write(durable=False) as connection:
             connection.execute(change.values(noted_at=now, ledger=_written(ledger)))
             for made in ledger.obligations:
-                _settle_spend(connection, digest, made)
+                spent = _SPENT.call_digest == digest
+                if made.state is ObligationState.VOID:
+                    connection.execute(sa.delete(standing_spends).where(spent))
+                elif made.price is not None:
+                    counted = sa.update(standing_spends).where(
+                        spent, _SPENT.currency == made.price.currency
+                    )
+                    connection.execute(counted.values(millionths=_millionths(made.price)))
             for name, mission_id in ledger.freed_ids():
                 freed = sa.delete(owned_ids).where(_OWNED.id_digest == name)
                 by = _OWNED.mission_id == mission_id
@@ -127,12 +131,12 @@ class SqlGrants:
 
     def note_cancel(self, call_id: str) -> None:
         """See `GrantBook.note_cancel`; committed before the cancel is sent."""
-        row = {"call_digest": _digest(call_id), "at": datetime.now(UTC)}
+        row = {"call_digest": digest_of(call_id), "at": datetime.now(UTC)}
         self._database.run(self._database.insert_new(cancelled_calls), row)
 
     def is_cancelled(self, call_id: str) -> bool:
         """See `GrantBook.is_cancelled`."""
-        query = sa.select(sa.literal(1)).where(cancelled_calls.c.call_digest == _digest(call_id))
+        query = sa.select(sa.literal(1)).where(cancelled_calls.c.call_digest == digest_of(call_id))
         return bool(self._database.fetch(query))
 
     def ledger(self, mission_id: str, *, concluded: bool = False) -> Ledger:
@@ -169,7 +173,7 @@ class SqlGrants:
         """See `GrantBook.conclude`."""
         change = sa.update(sent_calls).where(_SENT.mission_id == mission_id)
         if but:
-            change = change.where(_SENT.call_digest.not_in([_digest(call_id) for call_id in but]))
+            change = change.where(_SENT.call_digest.not_in([digest_of(call_id) for call_id in but]))
         self._database.run(change.values(concluded=True), durable=durable)
 
     def missions(self) -> Mapping[str, datetime]:
@@ -186,16 +190,6 @@ class SqlGrants:
         for mission_id in mission_ids:
             change = sa.update(sent_calls).where(_SENT.mission_id == mission_id, _SENT.concluded)
             self._database.run(change.values(ledger=_NOTHING))
-
-
-def _settle_spend(connection: sa.Connection, digest: str, made: Obligation) -> None:
-    """Count the charge of a call under its standing approvals; drop the count of a void call."""
-    spent = _SPENT.call_digest == digest
-    if made.state is ObligationState.VOID:
-        connection.execute(sa.delete(standing_spends).where(spent))
-    elif made.price is not None:
-        counted = sa.update(standing_spends).where(spent, _SPENT.currency == made.price.currency)
-        connection.execute(counted.values(millionths=_millionths(made.price)))
 
 
 def _refusal(connection: sa.Connection, spend: StandingSpend, now: datetime) -> str | None:
@@ -221,10 +215,6 @@ def _written(ledger: Ledger) -> bytes:
 
 def _read(kept: bytes) -> Ledger:
     return Ledger.model_validate_json(kept)
-
-
-def _digest(call_id: str) -> str:
-    return hashlib.sha256(call_id.encode()).hexdigest()
 
 
 _NOTHING = _written(Ledger())

@@ -1,6 +1,5 @@
 """How notices were delivered, in a database: ids and states, and no text of any card."""
 
-import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -8,13 +7,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from orchestrator.adapters.storage.schema import disabled_channels, notice_deliveries
-from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.messages.notice import (
-    DeliveryState,
-    DisabledChannel,
-    Notice,
-    NoticeRecord,
-)
+from orchestrator.adapters.storage.store_database import StoreDatabase, digest_of
+from orchestrator.messages.notice import DeliveryState, DisabledChannel, Notice, NoticeRecord
 
 _OF: Final = notice_deliveries.c
 _OFF: Final = disabled_channels.c
@@ -48,12 +42,10 @@ class SqlNotices:
         }
         with self._database.write() as connection:
             connection.execute(self._insert, row)
-            found = connection.execute(self._one(notice.notice_id, channel)).one()
-            connection.execute(
-                self._update(notice.notice_id, channel).values(
-                    attempts=found.attempts + 1, last_at=now
-                )
-            )
+            its = _its(notice.notice_id, channel)
+            found = connection.execute(sa.select(notice_deliveries).where(its)).one()
+            counted = sa.update(notice_deliveries).where(its)
+            connection.execute(counted.values(attempts=found.attempts + 1, last_at=now))
         return _record(found)
 
     def end(
@@ -73,14 +65,15 @@ class SqlNotices:
         }
         if receipt is not None:
             values["receipt"] = receipt
-        update = self._update(notice_id, channel).values(values)
+        update = sa.update(notice_deliveries).where(_its(notice_id, channel)).values(values)
         if state != "delivered":
             update = update.where(_OF.state != "delivered")
         self._database.run(update)
 
     def one(self, notice_id: str, channel: str) -> NoticeRecord | None:
         """Return one record."""
-        rows = self._database.fetch(self._one(notice_id, channel))
+        query = sa.select(notice_deliveries).where(_its(notice_id, channel))
+        rows = self._database.fetch(query)
         return _record(rows[0]) if rows else None
 
     def of_waits(self, wait_ids: Sequence[str]) -> dict[str, tuple[NoticeRecord, ...]]:
@@ -126,7 +119,7 @@ class SqlNotices:
         """Note that the receiver at an address wants no further notice."""
         row = {
             "channel": channel,
-            "address_digest": _digest(address),
+            "address_digest": digest_of(address),
             "since": datetime.now(UTC),
             "why": why[:_LONGEST_ERROR],
         }
@@ -139,7 +132,7 @@ class SqlNotices:
     def disabled(self, channel: str, address: str) -> DisabledChannel | None:
         """Return since when a channel is disabled; None if it is not, or has a new address."""
         query = sa.select(disabled_channels).where(
-            _OFF.channel == channel, _OFF.address_digest == _digest(address)
+            _OFF.channel == channel, _OFF.address_digest == digest_of(address)
         )
         rows = self._database.fetch(query)
         return _disabled(rows[0]) if rows else None
@@ -149,15 +142,9 @@ class SqlNotices:
         query = sa.select(disabled_channels).order_by(_OFF.channel)
         return [_disabled(row) for row in self._database.fetch(query)]
 
-    def _one(self, notice_id: str, channel: str) -> sa.Select[Any]:
-        return sa.select(notice_deliveries).where(
-            _OF.notice_id == notice_id, _OF.channel == channel
-        )
 
-    def _update(self, notice_id: str, channel: str) -> sa.Update:
-        return sa.update(notice_deliveries).where(
-            _OF.notice_id == notice_id, _OF.channel == channel
-        )
+def _its(notice_id: str, channel: str) -> sa.ColumnElement[bool]:
+    return sa.and_(_OF.notice_id == notice_id, _OF.channel == channel)
 
 
 def _record(row: Any) -> NoticeRecord:
@@ -166,7 +153,3 @@ def _record(row: Any) -> NoticeRecord:
 
 def _disabled(row: Any) -> DisabledChannel:
     return DisabledChannel(channel=row.channel, since=row.since, why=row.why)
-
-
-def _digest(address: str) -> str:
-    return hashlib.sha256(address.encode()).hexdigest()

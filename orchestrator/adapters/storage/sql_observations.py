@@ -1,6 +1,5 @@
 """Observations of legs and files of missions, in a shared database."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,11 +9,8 @@ import sqlalchemy as sa
 
 from orchestrator.adapters.storage.protocols import ObservationStore, observation_missing, unkept
 from orchestrator.adapters.storage.schema import observations
-from orchestrator.adapters.storage.store_database import StoreDatabase
-from orchestrator.core.errors import (
-    ObservationMissing,
-    StoreUnavailable,
-)
+from orchestrator.adapters.storage.store_database import StoreDatabase, digest_of
+from orchestrator.core.errors import ObservationMissing, StoreUnavailable
 from orchestrator.core.received_files import ReceivedFile, handle_of_bytes
 
 _KEPT: Final = observations.c
@@ -34,7 +30,7 @@ class SqlObservations:
         """See `ObservationStore.put`; committed before this returns."""
         row = {
             "mission_id": mission_id,
-            "key_digest": _digest(key),
+            "key_digest": digest_of(key),
             "piece": piece,
             "kept_at": datetime.now(UTC),
         }
@@ -42,7 +38,7 @@ class SqlObservations:
 
     def get(self, mission_id: str, key: str) -> bytes:
         """See `ObservationStore.get`."""
-        named = {"mission": mission_id, "key": _digest(key)}
+        named = {"mission": mission_id, "key": digest_of(key)}
         try:
             found = self._database.fetch(_PIECE, named)
         except StoreUnavailable as error:  # its leg waits as for a store elsewhere
@@ -61,10 +57,6 @@ class SqlObservations:
         """See `ObservationStore.purge`; one transaction for each mission."""
         for mission_id in mission_ids:
             self._database.run(sa.delete(observations).where(_KEPT.mission_id == mission_id))
-
-
-def _digest(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
 
 
 class MissionFiles:

@@ -80,15 +80,17 @@ class SqlTraces:
             with self._database.write(durable=False) as connection:
                 connection.execute(statement, values)
                 if is_due:
-                    connection.execute(self._trim())
+                    ours = (
+                        sa.select(_OF.number)
+                        .where(_OF.source == self._source)
+                        .order_by(_OF.number.desc())
+                    )
+                    last = ours.offset(self._most_records).limit(1).scalar_subquery()
+                    connection.execute(
+                        sa.delete(selections).where(_OF.source == self._source, _OF.number <= last)
+                    )
         except (StoreUnavailable, StoreRefused) as error:
             _log.warning("a route trace is lost: %s", error)
-
-    def _trim(self) -> sa.Delete:
-        """Return a statement that removes the oldest records beyond the limit."""
-        ours = sa.select(_OF.number).where(_OF.source == self._source).order_by(_OF.number.desc())
-        last = ours.offset(self._most_records).limit(1).scalar_subquery()
-        return sa.delete(selections).where(_OF.source == self._source, _OF.number <= last)
 
 
 def read_records(path: Path) -> list[RouteRecord]:

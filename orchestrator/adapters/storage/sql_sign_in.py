@@ -1,6 +1,5 @@
 """API tokens and ended sessions in the store: of a token only a digest is kept."""
 
-import hashlib
 import hmac
 import secrets
 from collections.abc import Collection
@@ -11,7 +10,7 @@ import sqlalchemy as sa
 from pydantic import Field
 
 from orchestrator.adapters.storage.schema import api_tokens, sign_outs
-from orchestrator.adapters.storage.store_database import StoreDatabase
+from orchestrator.adapters.storage.store_database import StoreDatabase, digest_of
 from orchestrator.core.record import Record
 
 TOKEN_PREFIX: Final = "orchestrator_"
@@ -39,7 +38,7 @@ class ApiToken(Record):
 
 
 class SqlApiTokens:
-    """The API tokens of an installation."""
+    """The API tokens; each method raises StoreUnavailable or StoreRefused without a store."""
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
@@ -54,11 +53,7 @@ class SqlApiTokens:
         expires_at: datetime,
         now: datetime,
     ) -> tuple[ApiToken, str]:
-        """Create a token; return it with its text, which cannot be read again.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used.
-        """
+        """Create a token; return it with its text, which cannot be read again."""
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         made = ApiToken(
             token_id=secrets.token_hex(_ID_BYTES),
@@ -72,39 +67,27 @@ class SqlApiTokens:
         row = {**made.model_dump(), "scopes": " ".join(made.scopes)}
         with self._database.write() as connection:
             connection.execute(sa.delete(api_tokens).where(_OF.expires_at < now - _KEPT))
-            connection.execute(sa.insert(api_tokens), {**row, "secret_digest": _digest(secret)})
+            connection.execute(sa.insert(api_tokens), {**row, "secret_digest": digest_of(secret)})
         return made, f"{TOKEN_PREFIX}{made.token_id}_{secret}"
 
     def find(self, text: str, *, now: datetime) -> ApiToken | None:
-        """Return the token with this text; None if it is unknown, expired or revoked.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used.
-        """
+        """Return the token with this text; None if it is unknown, expired or revoked."""
         token_id, _, secret = text.removeprefix(TOKEN_PREFIX).partition("_")
         if not text.startswith(TOKEN_PREFIX) or len(text) > _LONGEST:
             return None
         rows = self._database.fetch(sa.select(api_tokens).where(_OF.token_id == token_id))
-        if not rows or not hmac.compare_digest(rows[0].secret_digest, _digest(secret)):
+        if not rows or not hmac.compare_digest(rows[0].secret_digest, digest_of(secret)):
             return None
         found = _token(rows[0])
         return found if found.revoked_at is None and now < found.expires_at else None
 
     def list(self) -> list[ApiToken]:
-        """Return all tokens, the newest first, with the expired and revoked ones.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used.
-        """
+        """Return all tokens, the newest first, with the expired and revoked ones."""
         query = sa.select(api_tokens).order_by(_OF.created_at.desc(), _OF.token_id)
         return [_token(row) for row in self._database.fetch(query)]
 
     def revoke(self, token_id: str, *, now: datetime) -> bool:
-        """Revoke a token; return False if there is none with this id. It may be revoked already.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used.
-        """
+        """Revoke a token; return False if there is none with this id. It may be revoked already."""
         is_known = _OF.token_id == token_id
         live = sa.update(api_tokens).where(is_known, _OF.revoked_at.is_(None))
         if self._database.run(live.values(revoked_at=now)):
@@ -113,33 +96,21 @@ class SqlApiTokens:
 
 
 class SqlSignOuts:
-    """Sessions that ended before their time: one, or all of a person."""
+    """Sessions that ended before their time: one, or all of a person; errors as of API tokens."""
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
 
     def end_session(self, session_id: str, *, now: datetime, until: datetime) -> None:
-        """Accept a session no longer; `until` its end it is remembered.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used.
-        """
+        """Accept a session no longer; `until` its end it is remembered."""
         self._put(_session(session_id), now=now, until=until)
 
     def end_sessions_of(self, subject: str, *, now: datetime, until: datetime) -> None:
-        """Accept no session of a person that has begun until now.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used.
-        """
+        """Accept no session of a person that has begun until now."""
         self._put(_person(subject), now=now, until=until)
 
     def has_ended(self, session_id: str, subject: str, *, begun_at: datetime) -> bool:
-        """Return True if a session was ended, or all of its person that began no later.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used.
-        """
+        """Return True if a session was ended, or all of its person that began no later."""
         of = sign_outs.c
         either = of.session.in_([_session(session_id), _person(subject)])
         rows = self._database.fetch(sa.select(of.session, of.at).where(either))
@@ -155,16 +126,12 @@ class SqlSignOuts:
             )
 
 
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
 def _session(session_id: str) -> str:
-    return f"s:{_digest(session_id)}"
+    return f"s:{digest_of(session_id)}"
 
 
 def _person(subject: str) -> str:
-    return f"p:{_digest(subject.casefold())}"
+    return f"p:{digest_of(subject.casefold())}"
 
 
 def _token(row: Any) -> ApiToken:

@@ -89,11 +89,7 @@ class VaultKey:
         return f"VaultKey({self.name})"
 
     def read(self) -> bytes:
-        """Return the key.
-
-        Raises:
-            UsageError: the file cannot be read, or holds no key.
-        """
+        """Return the key, or raise UsageError: the file cannot be read, or holds no key."""
         text = self.value
         if self.path is not None:
             try:
@@ -122,11 +118,7 @@ def fingerprint(key: bytes) -> str:
 def commitment(key: bytes, *, scope: str, field: str, value: str) -> str:
     """Return the version of a value: the same for the same value, without revealing it.
 
-    Args:
-        key: the vault's; nobody without it can find the value by trying.
-        scope: the mission that the value belongs to, or OWNER.
-        field: its name.
-        value: its content.
+    Nobody without the vault's key can find the value by trying.
     """
     derived = hmac.digest(key, b"orchestrator: versions of personal values", hashlib.sha256)
     covered = json.dumps([scope, field, value]).encode()
@@ -154,12 +146,9 @@ class SqlVault:
     def __init__(
         self, database: StoreDatabase, *, key_file: Path, key: VaultKey | None = None
     ) -> None:
-        """Store the database and the key.
+        """Take the database and the key; a server's vault needs one, for workers of other machines.
 
-        Args:
-            database: holds the values.
-            key_file: holds the key if none is given; it is created with the first value.
-            key: from the settings; a server's vault needs one, for workers of other machines.
+        Without `key`, `key_file` holds it and is created with the first value.
         """
         self._database = database
         self._key_file = key_file
@@ -192,9 +181,8 @@ class SqlVault:
         """Return the names of the owner's fields, sorted."""
         with self._database.read() as connection:
             self._check_key(connection)
-            return tuple(
-                sorted(connection.execute(sa.select(_KEPT.field).where(_CURRENT)).scalars())
-            )
+            found = connection.execute(sa.select(_KEPT.field).where(_CURRENT)).scalars()
+            return tuple(sorted(found))
 
     def contents(self) -> VaultContents:
         """Return everything, as a copy."""
@@ -210,8 +198,16 @@ class SqlVault:
         """
         check_entry(field, value)
         with self._database.write() as connection:
-            key = self._writing_key(connection)
-            self._put_owners(connection, key, field, value)
+            key, at = self._writing_key(connection), datetime.now(UTC)
+            handle, current = _handle(key, OWNER, field, value), _KEPT.field == field
+            before = sa.select(_KEPT.version).where(_CURRENT, current)
+            if connection.execute(before).scalar() == handle.version:
+                return
+            superseded = sa.update(personal_values).where(_CURRENT, current)
+            connection.execute(superseded.values(superseded_at=at))
+            self._delete(connection, current, _KEPT.version == handle.version)
+            row = _row(key, handle, value, scope=OWNER, stored_at=at)
+            connection.execute(sa.insert(personal_values), row)
 
     def forget(self, field: str) -> bool:
         """Remove every value of an owner's field, superseded ones too; False if there was none."""
@@ -232,25 +228,23 @@ class SqlVault:
             key = self._writing_key(connection)
             for field, value in values.items():
                 handle = _handle(key, scope, field, value)
-                row = _row(key, handle, value, scope=scope, stored_at=_now())
+                row = _row(key, handle, value, scope=scope, stored_at=datetime.now(UTC))
                 connection.execute(self._database.insert_new(personal_values), row)
-                self._claim(connection, handle, claim)
+                its = sa.and_(_KEPT.field == handle.field, _KEPT.version == handle.version)
+                number = connection.execute(sa.select(_KEPT.number).where(its)).scalar_one()
+                claimed = {"value_number": number, "claim": claim}
+                connection.execute(self._database.insert_new(personal_claims), claimed)
 
     def release(self, scope: str, *, claim: str) -> None:
         """Remove the values of a refused request, except any that another request brought too."""
         claims = personal_claims.c
         with self._database.write() as connection:
-            self._lock(connection)
+            self._database.lock(connection, _LOCK)
             query = sa.select(_KEPT.number).join(personal_claims)
-            mine = connection.execute(
-                query.where(_KEPT.scope == scope, claims.claim == claim)
-            ).scalars()
-            numbers = list(mine)
-            connection.execute(
-                sa.delete(personal_claims).where(
-                    claims.value_number.in_(numbers), claims.claim == claim
-                )
-            )
+            query = query.where(_KEPT.scope == scope, claims.claim == claim)
+            numbers = list(connection.execute(query).scalars())
+            released = sa.delete(personal_claims).where(claims.value_number.in_(numbers))
+            connection.execute(released.where(claims.claim == claim))
             claimed = sa.exists().where(claims.value_number == _KEPT.number)
             self._delete(connection, _KEPT.number.in_(numbers), ~claimed)
 
@@ -277,33 +271,15 @@ class SqlVault:
             if not rows:
                 self._check_key(connection)
                 return []
-        seal = Fernet(self._reading_key())
-        return [self._opened(seal, row) for row in rows]
-
-    def _opened(self, seal: Fernet, row: sa.RowMapping) -> KeptValue:
-        try:
-            value = seal.decrypt(bytes(row["sealed"])).decode()
-        except InvalidToken:
-            raise self._wrong_key() from None
-        shown = {name: row[name] for name in KeptValue.model_fields if name in row}
-        return KeptValue(**shown, value=value)
-
-    def _put_owners(self, connection: sa.Connection, key: bytes, field: str, value: str) -> None:
-        at, handle = _now(), _handle(key, OWNER, field, value)
-        current = sa.and_(_CURRENT, _KEPT.field == field)
-        before = connection.execute(sa.select(_KEPT.version).where(current)).scalar()
-        if before == handle.version:
-            return
-        connection.execute(sa.update(personal_values).where(current).values(superseded_at=at))
-        self._delete(connection, _KEPT.field == field, _KEPT.version == handle.version)
-        row = _row(key, handle, value, scope=OWNER, stored_at=at)
-        connection.execute(sa.insert(personal_values), row)
-
-    def _claim(self, connection: sa.Connection, handle: Handle, claim: str) -> None:
-        is_it = sa.and_(_KEPT.field == handle.field, _KEPT.version == handle.version)
-        number = connection.execute(sa.select(_KEPT.number).where(is_it)).scalar_one()
-        row = {"value_number": number, "claim": claim}
-        connection.execute(self._database.insert_new(personal_claims), row)
+        seal, found = Fernet(self._reading_key()), []
+        for row in rows:
+            try:
+                value = seal.decrypt(bytes(row["sealed"])).decode()
+            except InvalidToken:
+                raise self._wrong_key() from None
+            shown = {name: row[name] for name in KeptValue.model_fields if name in row}
+            found.append(KeptValue(**shown, value=value))
+        return found
 
     def _delete(self, connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> int:
         return connection.execute(sa.delete(personal_values).where(*conditions)).rowcount
@@ -311,32 +287,23 @@ class SqlVault:
     # -- the key ----------------------------------------------------------------------------------
 
     def check_key(self) -> None:
-        """Verify that the key decrypts the stored values.
-
-        Raises:
-            StoreRefused: it does not.
-        """
+        """Verify that the key decrypts the stored values, or raise StoreRefused."""
         with self._database.read() as connection:
             self._check_key(connection)
-
-    def _lock(self, connection: sa.Connection) -> None:
-        self._database.lock(connection, _LOCK)
 
     def _writing_key(self, connection: sa.Connection) -> bytes:
         """Return the key for a transaction that writes, and make writers take turns.
 
         A new key is created if there is none and nothing is encrypted yet.
         """
-        self._lock(connection)
+        self._database.lock(connection, _LOCK)
         if self._key is None and not self._is_sealed(connection) and self._database.is_file:
             private_folder(self._key_file.parent)
             create_file(self._key_file, Fernet.generate_key())
         key = self._reading_key()
         if self._check_key(connection) != fingerprint(key):
-            connection.execute(
-                self._database.put(facts, "value"),
-                {"name": KEY_FACT, "value": fingerprint(key)},
-            )
+            fact = {"name": KEY_FACT, "value": fingerprint(key)}
+            connection.execute(self._database.put(facts, "value"), fact)
         return key
 
     def _reading_key(self) -> bytes:
@@ -393,7 +360,3 @@ def _row(
         "sealed": Fernet(key).encrypt(value.encode()),
         "stored_at": stored_at,
     }
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -5,7 +5,7 @@ Importing this module imports a database library, which is slow: import it where
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from orchestrator.adapters.storage.protocols import SAGA_WORKFLOW
 from orchestrator.adapters.storage.sql_catalogs import SqlCatalogs
@@ -19,9 +19,6 @@ from orchestrator.adapters.storage.store_database import StoreDatabase, file_url
 from orchestrator.core.errors import ObservationMissing
 from orchestrator.messages.names import may_be_saga
 
-if TYPE_CHECKING:  # imports Temporal's SDK, which a store does not need
-    pass
-
 FILE_NAME: Final = "store.db"
 VAULT_FOLDER: Final = "pii"
 KEY_NAME: Final = "pii.key"
@@ -32,7 +29,8 @@ class Store:
     """The state of all workers in one database; its parts are called from threads.
 
     Nothing is connected before the first use of a part, which creates the tables or migrates them
-    to this release.
+    to this release. Each raises StoreUnavailable or StoreRefused if the store cannot be used now,
+    or at all.
 
     `Store(folder)` is a SQLite file in the folder;
     `Store(folder, url="postgresql://me@host/missions", key=VaultKey(...))` serves many machines.
@@ -65,21 +63,13 @@ class Store:
 
     @property
     def identity(self) -> str:
-        """The id of this store, created with its tables and stored in them.
-
-        Raises:
-            StoreUnavailable, StoreRefused: it cannot be read.
-        """
+        """The id of this store, created with its tables and stored in them."""
         if self._identity is None:
             self._identity = self._database.identity()
         return self._identity
 
     def workflow_of(self, mission_id: str) -> str:
-        """Return the id of a saga's workflow, as its calls noted it; '' for a mission.
-
-        Raises:
-            StoreUnavailable: it cannot be read now.
-        """
+        """Return the id of a saga's workflow, as its calls noted it; '' for a mission."""
         if noted := self.grants.ledger(mission_id, concluded=True).workflow_id:
             return noted
         try:
@@ -88,11 +78,7 @@ class Store:
             return ""
 
     def saga_workflows(self) -> frozenset[str]:
-        """Return the ids of workflows with sagas whose calls are not concluded.
-
-        Raises:
-            StoreUnavailable: they cannot be read now.
-        """
+        """Return the ids of workflows with sagas whose calls are not concluded."""
         found: set[str] = set()
         after = ""
         while page := self.grants.unfinished(after=after, most=_PAGE):
@@ -101,21 +87,11 @@ class Store:
         return frozenset(found - {""})
 
     def open(self) -> None:
-        """Connect and prepare the tables now.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the store cannot be used now, or at all.
-            StoreRefused: its tables are of a newer release.
-        """
+        """Connect and prepare the tables now; StoreRefused if they are of a newer release."""
         self._database.open()
 
     def check(self) -> None:
-        """Run a query, and compare the key of the vault with the one that its values need.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the query fails.
-            StoreRefused: there are personal values, and the key is a different one.
-        """
+        """Run a query; StoreRefused if this key does not decrypt the personal values."""
         self.vault.check_key()
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """The database, SQLite or PostgreSQL: connections, transactions, errors and migrations."""
 
 import contextlib
+import hashlib
 import importlib.resources
 import threading
 import time
@@ -59,7 +60,12 @@ def url_of(text: str) -> URL:
         driver = _SCHEMES[url.drivername]
     except (SQLAlchemyError, KeyError, ValueError):
         raise _refused("the URL", "it names no PostgreSQL or SQLite database") from None
-    if _is_misread(url):
+    if url.drivername.startswith("sqlite"):
+        is_misread = bool(url.username or url.host or "://" in (url.database or ""))
+    else:
+        parts = ((getattr(url, part) or "", never) for part, never in _NEVER_IN.items())
+        is_misread = any(set(text) & set(never) for text, never in parts)
+    if is_misread:
         raise _refused("the URL", "its parts cannot be told from each other")
     if driver == _POSTGRESQL and not url.database:
         raise _refused(place_of(url), "it names no database")
@@ -75,12 +81,6 @@ def is_url(text: str) -> bool:
     """Return True if a text is meant as the URL of a store, valid or not, and not as a path."""
     scheme, colon, _ = text.strip().partition(":")
     return "://" in text or (bool(colon) and scheme in _SCHEMES)
-
-
-def _is_misread(url: URL) -> bool:
-    if url.drivername.startswith("sqlite"):
-        return bool(url.username or url.host or "://" in (url.database or ""))
-    return any(set(getattr(url, part) or "") & set(never) for part, never in _NEVER_IN.items())
 
 
 def file_url(path: Path) -> URL:
@@ -100,7 +100,8 @@ def place_of(url: URL) -> str:
 class StoreDatabase:
     """A database that several threads and processes read and write at once.
 
-    Nothing is opened before the first use, which prepares the tables.
+    Nothing is opened before the first use, which prepares the tables. Each raises StoreUnavailable
+    or StoreRefused if the database cannot be used.
     """
 
     def __init__(
@@ -118,11 +119,7 @@ class StoreDatabase:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading; each statement sees earlier commits.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the database cannot be used.
-        """
+        """Open a connection for reading; each statement sees earlier commits."""
         level: dict[str, Any] = {} if self.is_file else {"isolation_level": "AUTOCOMMIT"}
         with self._translated(), self._prepared().connect() as connection:
             yield connection.execution_options(**level)
@@ -131,12 +128,8 @@ class StoreDatabase:
     def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
         """Open a transaction: all of it is committed when the block ends, or nothing.
 
-        Args:
-            durable: True if it must be on disk when this returns; else a loss of power may lose it.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the database cannot be used. If the connection is lost
-                during the commit, the outcome is unknown.
+        If it is not durable, a loss of power may lose it. If the connection is lost during the
+        commit, the outcome is unknown.
         """
         with self._translated(), self._prepared().connect() as connection:
             if self.is_file:
@@ -174,10 +167,7 @@ class StoreDatabase:
     def put(self, table: sa.Table, *changing: str, keys: Sequence[str] = ()) -> Any:
         """Return an INSERT that updates these columns of an existing row with the same keys.
 
-        Args:
-            table: the table.
-            changing: names of its columns.
-            keys: columns of a unique constraint; by default the primary key.
+        Keys are the columns of a unique constraint; by default the primary key.
         """
         made = (sqlite.insert if self.is_file else postgresql.insert)(table)
         return made.on_conflict_do_update(
@@ -200,11 +190,7 @@ class StoreDatabase:
         return identity
 
     def open(self) -> None:
-        """Prepare the tables now.
-
-        Raises:
-            StoreUnavailable, StoreRefused: the tables cannot be used.
-        """
+        """Prepare the tables now."""
         with self._translated():
             self._prepared()
 
@@ -257,7 +243,11 @@ class StoreDatabase:
                     "prepare_threshold": None,
                 },
             )
-            sa.event.listen(engine, "do_connect", _connect)
+            sa.event.listen(
+                engine,
+                "do_connect",
+                lambda _, __, given, options: _answering_connection().connect(*given, **options),
+            )
             return engine
         path = Path(self.url.database or "")
         private_folder(path.parent)
@@ -280,26 +270,19 @@ class StoreDatabase:
         except sa.exc.IntegrityError:
             raise
         except DBAPIError as error:
-            raise self._refusal(error) from error
+            # Quote nothing of the statement: its parameters are stored values.
+            said = " ".join(str(error.orig).split())
+            if self.url.password:
+                said = said.replace(str(self.url.password), "***")
+            state = str(getattr(error.orig, "sqlstate", None) or "")
+            if state.startswith(_NOT_LET_IN):
+                raise _refused(self.place, said) from error
+            if isinstance(error, OperationalError) and not self.is_file:
+                self._away = (time.monotonic() + _REST_S, said)
+            raise StoreUnavailable(self.place, said) from error
         except (sa.exc.TimeoutError, OSError) as error:
             reason = getattr(error, "strerror", None) or "all its connections are in use"
             raise StoreUnavailable(self.place, reason) from error
-
-    def _refusal(self, error: DBAPIError) -> StoreUnavailable | StoreRefused:
-        # Quote nothing of the statement: its parameters are stored values.
-        said = " ".join(str(error.orig).split())
-        if self.url.password:
-            said = said.replace(str(self.url.password), "***")
-        state = str(getattr(error.orig, "sqlstate", None) or "")
-        if state.startswith(_NOT_LET_IN):
-            return _refused(self.place, said)
-        if isinstance(error, OperationalError) and not self.is_file:
-            self._away = (time.monotonic() + _REST_S, said)
-        return StoreUnavailable(self.place, said)
-
-
-def _connect(_: object, __: object, given: list[Any], options: dict[str, Any]) -> Any:
-    return _answering_connection().connect(*given, **options)
 
 
 @cache
@@ -352,32 +335,14 @@ def migrate(database: StoreDatabase) -> None:
     if found == HEAD:
         return
     if found is not None and found > HEAD:
-        _check_readable(database, found)
-        return
-    _upgrade(database)
-
-
-def version_of(connection: sa.Connection) -> str | None:
-    """Return the revision of the tables; None if there are none."""
-    if not sa.inspect(connection).has_table(_VERSION):
-        return None
-    found: str | None = connection.execute(
-        sa.select(sa.column("version_num")).select_from(sa.table(_VERSION))
-    ).scalar()
-    return found
-
-
-def _check_readable(database: StoreDatabase, found: str) -> None:
-    rows = database.fetch(sa.select(facts.c.value).where(facts.c.name == READABLE_BY))
-    if not rows or rows[0].value > HEAD:
+        rows = database.fetch(sa.select(facts.c.value).where(facts.c.name == READABLE_BY))
+        if rows and rows[0].value <= HEAD:
+            return
         raise StoreRefused(
             f"the store {database.place} is of a newer release (schema {found}, this one knows "
             f"{HEAD}); install that release here, or restore the store as it was before",
             code="StoreNewer",
         )
-
-
-def _upgrade(database: StoreDatabase) -> None:
     # Imported here, because it takes a quarter of a second and is rarely needed; and before the
     # transaction, in which other processes wait.
     from alembic import command
@@ -392,3 +357,18 @@ def _upgrade(database: StoreDatabase) -> None:
         if version_of(connection) != HEAD:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+
+
+def version_of(connection: sa.Connection) -> str | None:
+    """Return the revision of the tables; None if there are none."""
+    if not sa.inspect(connection).has_table(_VERSION):
+        return None
+    found: str | None = connection.execute(
+        sa.select(sa.column("version_num")).select_from(sa.table(_VERSION))
+    ).scalar()
+    return found
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal, by which rows are found without the text."""
+    return hashlib.sha256(text.encode()).hexdigest()

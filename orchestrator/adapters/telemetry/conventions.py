@@ -78,115 +78,92 @@ _MODEL = (OPERATION, PROVIDER, REQUEST_MODEL)
 _MISSION = (MISSION_ID, CONVERSATION_ID)
 _WHERE = (*_MISSION, LEG_ID, AGENT_NAME)
 
-
-def _counter(name: str, unit: str, attributes: tuple[str, ...], means: str) -> Measured:
-    return Measured(name, "counter", unit, attributes, means)
-
-
-def _gauge(name: str, unit: str, attributes: tuple[str, ...], means: str) -> Measured:
-    return Measured(name, "gauge", unit, attributes, means)
-
-
-def _histogram(
-    name: str, unit: str, attributes: tuple[str, ...], buckets: Buckets, means: str
-) -> Measured:
-    return Measured(name, "histogram", unit, attributes, means, buckets)
-
-
 # fmt: off
-HTTP_DURATION: Final = _histogram(
-    "http.client.request.duration", "s", (*_HTTP, *_HTTP_END), SECONDS,
-    "Duration of requests to providers.",
+HTTP_DURATION: Final = Measured(
+    "http.client.request.duration", "histogram", "s", (*_HTTP, *_HTTP_END),
+    "Duration of requests to providers.", SECONDS,
 )
-SERVER_DURATION: Final = _histogram(
-    "http.server.request.duration", "s",
-    ("http.request.method", "http.route", "http.response.status_code"), SECONDS,
-    "Duration of requests to `serve`, without event streams.",
+SERVER_DURATION: Final = Measured(
+    "http.server.request.duration", "histogram", "s",
+    ("http.request.method", "http.route", "http.response.status_code"),
+    "Duration of requests to `serve`, without event streams.", SECONDS,
 )
-TOOL_CALLS: Final = _counter(
-    "orchestrator.tool.calls", "{call}", (TOOL_NAME, OUTCOME),
+TOOL_CALLS: Final = Measured(
+    "orchestrator.tool.calls", "counter", "{call}", (TOOL_NAME, OUTCOME),
     "Calls of tools, cancels and probes; failed: without an answer.",
 )
-SELECTIONS: Final = _counter(
-    "orchestrator.route.selections", "{selection}", ("band", "embedder"),
+SELECTIONS: Final = Measured(
+    "orchestrator.route.selections", "counter", "{selection}", ("band", "embedder"),
     "Selections of tools; fail_open: the router failed.",
 )
-TOOLS_OFFERED: Final = _histogram(
-    "orchestrator.route.tools.offered", "{tool}", ("band",), _COUNTS,
-    "Tools that a selection chose from.",
+TOOLS_OFFERED: Final = Measured(
+    "orchestrator.route.tools.offered", "histogram", "{tool}", ("band",),
+    "Tools that a selection chose from.", _COUNTS,
 )
-TOOLS_FORWARDED: Final = _histogram(
-    "orchestrator.route.tools.forwarded", "{tool}", ("band",), _COUNTS,
-    "Tools that it forwarded.",
+TOOLS_FORWARDED: Final = Measured(
+    "orchestrator.route.tools.forwarded", "histogram", "{tool}", ("band",),
+    "Tools that it forwarded.", _COUNTS,
 )
-REFUSALS: Final = _counter(
-    "orchestrator.agent.refusals", "{call}", ("at",),
+REFUSALS: Final = Measured(
+    "orchestrator.agent.refusals", "counter", "{call}", ("at",),
     "Calls outside the wall of their agent, by the place of the refusal.",
 )
-NOTICES: Final = _counter(
-    "orchestrator.notices", "{notice}", (NOTICE_EVENT, NOTICE_CHANNEL, OUTCOME),
+NOTICES: Final = Measured(
+    "orchestrator.notices", "counter", "{notice}", (NOTICE_EVENT, NOTICE_CHANNEL, OUTCOME),
     "Notices of cards and questions by kind of channel.",
 )
-TOKENS: Final = _histogram(
-    "gen_ai.client.token.usage", "{token}", (*_MODEL, TOKEN_TYPE), _TOKENS,
-    "Tokens of each request to a model.",
+TOKENS: Final = Measured(
+    "gen_ai.client.token.usage", "histogram", "{token}", (*_MODEL, TOKEN_TYPE),
+    "Tokens of each request to a model.", _TOKENS,
 )
-MODEL_DURATION: Final = _histogram(
-    "gen_ai.client.operation.duration", "s", (*_MODEL, ERROR_TYPE), SECONDS,
-    "Duration of requests to models.",
+MODEL_DURATION: Final = Measured(
+    "gen_ai.client.operation.duration", "histogram", "s", (*_MODEL, ERROR_TYPE),
+    "Duration of requests to models.", SECONDS,
 )
-MODEL_COST: Final = _counter(
-    "orchestrator.model.cost", "{USD}", _MODEL,
+MODEL_COST: Final = Measured(
+    "orchestrator.model.cost", "counter", "{USD}", _MODEL,
     "Cost of requests to models by list price.",
 )
-PARKED: Final = _gauge(
-    "orchestrator.rollback.parked", "{obligation}", (),
+PARKED: Final = Measured(
+    "orchestrator.rollback.parked", "gauge", "{obligation}", (),
     "Obligations of the namespace that wait for an operator.",
 )
-WAITING: Final = _gauge(
-    "orchestrator.waiting", "{workflow}", ("for",),
+WAITING: Final = Measured(
+    "orchestrator.waiting", "gauge", "{workflow}", ("for",),
     "Missions and rollbacks of the namespace that wait, by reason.",
 )
-MISSION_DURATION: Final = _histogram(
-    names.MISSION_DURATION, "s", ("status",), LONG_SECONDS,
-    "Duration of missions by final status.",
+MISSION_DURATION: Final = Measured(
+    names.MISSION_DURATION, "histogram", "s", ("status",),
+    "Duration of missions by final status.", LONG_SECONDS,
 )
-LEG_DURATION: Final = _histogram(
-    names.LEG_DURATION, "s", ("agent", "status"), LONG_SECONDS,
-    "Duration of legs by agent and final status.",
+LEG_DURATION: Final = Measured(
+    names.LEG_DURATION, "histogram", "s", ("agent", "status"),
+    "Duration of legs by agent and final status.", LONG_SECONDS,
 )
-CONFIRMATION_WAIT: Final = _histogram(
-    names.CONFIRMATION_WAIT, "s", ("card_type", "end"), LONG_SECONDS,
-    "Time that cards were open.",
+CONFIRMATION_WAIT: Final = Measured(
+    names.CONFIRMATION_WAIT, "histogram", "s", ("card_type", "end"),
+    "Time that cards were open.", LONG_SECONDS,
 )
-DECISIONS: Final = _counter(
-    names.DECISIONS_METRIC, "{decision}", ("card_type", "decision"),
+DECISIONS: Final = Measured(
+    names.DECISIONS_METRIC, "counter", "{decision}", ("card_type", "decision"),
     "Decisions on cards.",
 )
-REMINDERS: Final = _counter(
-    names.REMINDERS_METRIC, "{reminder}", ("card_type",), "Reminders of open cards."
+REMINDERS: Final = Measured(
+    names.REMINDERS_METRIC, "counter", "{reminder}", ("card_type",), "Reminders of open cards."
 )
-ROLLBACK_DURATION: Final = _histogram(
-    names.ROLLBACK_DURATION, "s", ("end",), LONG_SECONDS,
-    "Duration of rollbacks until all was tried.",
+ROLLBACK_DURATION: Final = Measured(
+    names.ROLLBACK_DURATION, "histogram", "s", ("end",),
+    "Duration of rollbacks until all was tried.", LONG_SECONDS,
 )
-OBLIGATIONS: Final = _counter(
-    names.OBLIGATIONS_METRIC, "{obligation}", ("state",),
+OBLIGATIONS: Final = Measured(
+    names.OBLIGATIONS_METRIC, "counter", "{obligation}", ("state",),
     "Obligations of rollbacks, when all was tried.",
 )
 # fmt: on
 
 MEASUREMENTS: Final = (
-    *(
-        HTTP_DURATION,
-        SERVER_DURATION,
-        TOOL_CALLS,
-        SELECTIONS,
-        TOOLS_OFFERED,
-        TOOLS_FORWARDED,
-        REFUSALS,
-        NOTICES,
-    ),
+    *(HTTP_DURATION, SERVER_DURATION, TOOL_CALLS, SELECTIONS, TOOLS_OFFERED, TOOLS_FORWARDED),
+    *(REFUSALS, NOTICES),
     *(TOKENS, MODEL_DURATION, MODEL_COST, MISSION_DURATION, LEG_DURATION),
     *(CONFIRMATION_WAIT, DECISIONS, REMINDERS, ROLLBACK_DURATION, OBLIGATIONS, PARKED, WAITING),
 )
@@ -203,10 +180,7 @@ SPANS: Final = (
     Spanned("sweep", (ERROR_TYPE,), "A search for missions that were stopped from outside."),
     Spanned(
         "{activity}",
-        (
-            *(*_WHERE, ATTEMPT, ERROR_TYPE, REFUSED_AT, ROUTE_REASON),
-            *ROUTE_HEADERS,
-        ),
+        (*(*_WHERE, ATTEMPT, ERROR_TYPE, REFUSED_AT, ROUTE_REASON), *ROUTE_HEADERS),
         "An attempt of an activity, such as split_goal, think or cancel_obligation.",
     ),
     Spanned(

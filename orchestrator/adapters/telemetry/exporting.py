@@ -35,7 +35,6 @@ from temporalio.runtime import (
     BUFFERED_METRIC_KIND_COUNTER,
     BUFFERED_METRIC_KIND_HISTOGRAM,
     BufferedMetric,
-    BufferedMetricUpdate,
     MetricBuffer,
     MetricBufferDurationFormat,
 )
@@ -100,7 +99,6 @@ def meter_provider(
 
 
 def _loaded(name: str, signal: Signal) -> Any:
-    """Return an exporter, or a reader of metrics, that a package offers under this name."""
     for found in entry_points(group=f"opentelemetry_{signal}_exporter", name=name):
         return found.load()()
     package = name.replace("otlp_", "otlp-").replace("_", "-")
@@ -214,14 +212,11 @@ class SdkMetrics:
     def carry(self) -> None:
         """Transfer the updates since the last time."""
         for update in self._buffer.retrieve_updates():
-            self._take(update)
-
-    def _take(self, update: BufferedMetricUpdate) -> None:
-        metric = update.metric
-        measure = self._made.get(metric.name)
-        if measure is None:
-            measure = self._made[metric.name] = self._instrument(metric)
-        measure(update.value, {k: v for k, v in update.attributes.items() if k != _OURS})
+            metric = update.metric
+            measure = self._made.get(metric.name)
+            if measure is None:
+                measure = self._made[metric.name] = self._instrument(metric)
+            measure(update.value, {k: v for k, v in update.attributes.items() if k != _OURS})
 
     def _instrument(
         self, metric: BufferedMetric

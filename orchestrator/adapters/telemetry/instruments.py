@@ -130,7 +130,14 @@ def tool_call_span(
 
     No URL and no exception text is recorded: either may contain personal values or keys.
     """
-    measured = _server_attributes(tool, base_url)
+    parts = urlsplit(base_url)
+    port = parts.port if parts.port is not None else 443 if parts.scheme == "https" else 80
+    measured: dict[str, AttributeValue] = {
+        HTTP_REQUEST_METHOD: tool.method,
+        SERVER_ADDRESS: parts.hostname or "",
+        SERVER_PORT: port,
+        URL_SCHEME: parts.scheme,
+    }
     named = {
         **measured,
         conventions.URL_TEMPLATE: tool.path,
@@ -171,12 +178,7 @@ class ModelFacts:
 
 @contextmanager
 def model_span(telemetry: Telemetry, name: str) -> Iterator[ModelFacts]:
-    """Open a client span around one request to a model, and measure its usage.
-
-    Args:
-        telemetry: the instruments.
-        name: `provider:model`.
-    """
+    """Open a client span around one request to a model, `provider:model`, and measure its use."""
     provider, _, model = name.partition(":")
     asked: dict[str, AttributeValue] = {
         conventions.OPERATION: "chat",
@@ -197,25 +199,19 @@ def model_span(telemetry: Telemetry, name: str) -> Iterator[ModelFacts]:
         finally:
             telemetry.model_durations.record(time.perf_counter() - started, ended)
             if facts.usage is not None:
-                _record_usage(telemetry, span, facts.usage, asked)
-
-
-def _record_usage(
-    telemetry: Telemetry, span: Span, usage: Usage, asked: dict[str, AttributeValue]
-) -> None:
-    counted = {"input": usage.input_tokens, "output": usage.output_tokens}
-    for token_type, tokens in counted.items():
-        telemetry.tokens.record(tokens, {**asked, conventions.TOKEN_TYPE: token_type})
-    cost = float(usage.cost_usd)
-    telemetry.model_cost.add(cost, asked)
-    span.set_attributes(
-        {
-            conventions.INPUT_TOKENS: usage.input_tokens,
-            conventions.OUTPUT_TOKENS: usage.output_tokens,
-            conventions.CACHED_TOKENS: usage.cached_tokens,
-            conventions.COST: cost,
-        }
-    )
+                counted = {"input": facts.usage.input_tokens, "output": facts.usage.output_tokens}
+                for token_type, tokens in counted.items():
+                    telemetry.tokens.record(tokens, {**asked, conventions.TOKEN_TYPE: token_type})
+                cost = float(facts.usage.cost_usd)
+                telemetry.model_cost.add(cost, asked)
+                span.set_attributes(
+                    {
+                        conventions.INPUT_TOKENS: facts.usage.input_tokens,
+                        conventions.OUTPUT_TOKENS: facts.usage.output_tokens,
+                        conventions.CACHED_TOKENS: facts.usage.cached_tokens,
+                        conventions.COST: cost,
+                    }
+                )
 
 
 _W3C: Final = TraceContextTextMapPropagator()
@@ -252,17 +248,6 @@ def count_refusal(telemetry: Telemetry, at: RefusedAt) -> None:
     """Count one refused call of a tool outside its agent's wall, also on the running span."""
     telemetry.refusals.add(1, {"at": at})
     trace.get_current_span().set_attribute(conventions.REFUSED_AT, at)
-
-
-def _server_attributes(tool: Tool, base_url: str) -> dict[str, AttributeValue]:
-    parts = urlsplit(base_url)
-    port = parts.port if parts.port is not None else 443 if parts.scheme == "https" else 80
-    return {
-        HTTP_REQUEST_METHOD: tool.method,
-        SERVER_ADDRESS: parts.hostname or "",
-        SERVER_PORT: port,
-        URL_SCHEME: parts.scheme,
-    }
 
 
 def _end_attributes(facts: CallFacts) -> dict[str, AttributeValue]:

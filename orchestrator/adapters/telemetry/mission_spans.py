@@ -189,7 +189,6 @@ def _kind_of(error: BaseException) -> str:
 
 
 def _where(workflow_type: str | None, workflow_id: str | None) -> dict[str, AttributeValue]:
-    """Return the attributes of the mission that a workflow belongs to."""
     if workflow_type not in names.OF_MISSIONS or workflow_id is None:
         return {}
     mission_id = names.mission_of(workflow_id)
@@ -248,7 +247,9 @@ class _WorkflowInbound(WorkflowInboundInterceptor):
                 span.set_attribute(conventions.STATUS, "cancelled")
                 span.end()  # an evicted run does not reach this
             elif workflow.is_failure_exception(error):
-                _note_failure(span, error)
+                note_error(span, _kind_of(error))
+                for detail in getattr(error, "details", ()):
+                    _note_status(span, detail)
                 span.end()
             raise
         _note_status(span, result)
@@ -278,9 +279,3 @@ def _note_status(span: Span, result: object) -> None:
     status = getattr(result, "status", None)
     if status is not None:
         span.set_attribute(conventions.STATUS, str(status))
-
-
-def _note_failure(span: Span, error: BaseException) -> None:
-    note_error(span, _kind_of(error))
-    for detail in getattr(error, "details", ()):
-        _note_status(span, detail)

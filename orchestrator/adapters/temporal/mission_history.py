@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import Failure
-from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -47,13 +47,7 @@ async def described_mission(client: Client, mission_id: str) -> WorkflowExecutio
 async def described_owner(
     client: Client, mission_id: str, workflow_id: str
 ) -> WorkflowExecutionDescription | None:
-    """Return the newest run of the workflow that owns a saga; None if gone or not the owner.
-
-    Args:
-        client: of the server.
-        mission_id: the id of the saga.
-        workflow_id: of the workflow that is said to own the saga.
-    """
+    """Return the newest run of the workflow that owns a saga; None if gone or not the owner."""
     found = await described(client.get_workflow_handle(workflow_id)) if workflow_id else None
     if found is None:
         return None
@@ -77,7 +71,19 @@ async def read_ledger(client: Client, mission_id: str) -> LedgerRead:
 
     If several missions had this id one after the other, the newest is read.
     """
-    runs = await _runs_to_read(client, mission_id)
+    newest = await described_mission(client, mission_id)
+    query = f"WorkflowId = '{mission_id}' AND WorkflowType = '{names.MISSION_WORKFLOW}'"
+    try:
+        listed = [run async for run in client.list_workflows(query)]
+    except RPCError as error:
+        if error.status is not RPCStatusCode.UNIMPLEMENTED:
+            raise
+        listed = []  # a test server: each run links the previous and the next one
+    # The newest run may not be listed yet, and a run that a reset abandoned is linked from no
+    # other.
+    listed.sort(key=lambda run: run.start_time, reverse=True)
+    known = [] if newest is None else [newest.run_id]
+    runs = [*known, *(run.run_id for run in listed if run.run_id not in known)]
     read: dict[str, RunLedger] = {}
     first_run = ""
     while runs:
@@ -119,30 +125,12 @@ def own_part(ledger: Ledger, mission_id: str) -> LedgerRead:
         obligations=tuple(o for o in ledger.obligations if mine[o.obligation_id]),
         cancels=tuple(c for c in ledger.cancels if mine[c.call_id]),
     )
-    notes = (_passed_over(known, mission_id) for known, is_own in mine.items() if not is_own)
+    notes = (
+        f"{known} was passed over: it is not of {mission_id}"
+        for known, is_own in mine.items()
+        if not is_own
+    )
     return LedgerRead(own, tuple(notes))
-
-
-def _passed_over(call_id: str, mission_id: str) -> str:
-    return f"{call_id} was passed over: it is not of {mission_id}"
-
-
-async def _runs_to_read(client: Client, mission_id: str) -> list[str]:
-    """Return the runs that the server lists under a mission's id, the newest first.
-
-    The newest run may not be listed yet, and a run that a reset abandoned is linked from no other.
-    """
-    newest = await described_mission(client, mission_id)
-    query = f"WorkflowId = '{mission_id}' AND WorkflowType = '{names.MISSION_WORKFLOW}'"
-    try:
-        listed = [run async for run in client.list_workflows(query)]
-    except RPCError as error:
-        if error.status is not RPCStatusCode.UNIMPLEMENTED:
-            raise
-        listed = []  # a test server: each run links the previous and the next one
-    listed.sort(key=lambda run: run.start_time, reverse=True)
-    known = [] if newest is None else [newest.run_id]
-    return [*known, *(run.run_id for run in listed if run.run_id not in known)]
 
 
 class _WithLedger(Record):
@@ -193,9 +181,35 @@ class RunLedger:
         """Process the next event."""
         match event.event_type:
             case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-                await self._start(event.workflow_execution_started_event_attributes)
+                started = event.workflow_execution_started_event_attributes
+                self.first_run = started.first_execution_run_id or self._run_id
+                self._relate(started.continued_execution_run_id)
+                given = None
+                if started.continued_execution_run_id:
+                    # Any client could start one with a ledger; only a server continues one.
+                    payloads = started.input.payloads
+                    given = await raw_history.decoded(self._client, payloads, _Given)
+                carried = given.carried if given is not None else None
+                for ledger in carried.ledgers() if carried is not None else ():
+                    read = own_part(ledger, self._mission_id)
+                    self.ledger = Ledger.merged([self.ledger, read.ledger])
+                    self.notes += read.notes
             case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-                await self._schedule(event)
+                scheduled = event.activity_task_scheduled_event_attributes
+                payloads = scheduled.input.payloads
+                if scheduled.activity_type.name == names.INVOKE_TOOL:
+                    call = await raw_history.decoded(self._client, payloads, RecordedCall)
+                    if call is not None and (call.obligation or call.cancels):
+                        self._send(event.event_id, call)
+                elif scheduled.activity_type.name == names.OBSERVE_CALL:
+                    self._observed.add(event.event_id)
+                elif scheduled.activity_type.name == names.COMPENSATE:
+                    wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
+                    made = wanted.obligation if wanted is not None else None
+                    if made is not None and self._is_own(Ledger(obligations=(made,))):
+                        self._compensations[event.event_id] = made
+                        sent = made.model_copy(update={"cancel_sent": True})
+                        self.ledger = self.ledger.written(sent)
             case EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 await self._complete(event)
             case EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
@@ -213,34 +227,6 @@ class RunLedger:
     def _relate(self, run_id: str) -> None:
         if run_id and run_id != self._run_id:
             self.related.append(run_id)
-
-    async def _start(self, started: WorkflowExecutionStartedEventAttributes) -> None:
-        self.first_run = started.first_execution_run_id or self._run_id
-        self._relate(started.continued_execution_run_id)
-        if not started.continued_execution_run_id:
-            return  # any client could start one with a ledger; only a server continues one
-        given = await raw_history.decoded(self._client, started.input.payloads, _Given)
-        carried = given.carried if given is not None else None
-        for ledger in carried.ledgers() if carried is not None else ():
-            read = own_part(ledger, self._mission_id)
-            self.ledger = Ledger.merged([self.ledger, read.ledger])
-            self.notes += read.notes
-
-    async def _schedule(self, event: HistoryEvent) -> None:
-        scheduled = event.activity_task_scheduled_event_attributes
-        payloads = scheduled.input.payloads
-        if scheduled.activity_type.name == names.INVOKE_TOOL:
-            call = await raw_history.decoded(self._client, payloads, RecordedCall)
-            if call is not None and (call.obligation or call.cancels):
-                self._send(event.event_id, call)
-        elif scheduled.activity_type.name == names.OBSERVE_CALL:
-            self._observed.add(event.event_id)
-        elif scheduled.activity_type.name == names.COMPENSATE:
-            wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
-            if wanted is not None and self._is_own(Ledger(obligations=(wanted.obligation,))):
-                self._compensations[event.event_id] = wanted.obligation
-                sent = wanted.obligation.model_copy(update={"cancel_sent": True})
-                self.ledger = self.ledger.written(sent)
 
     def _is_own(self, written: Ledger) -> bool:
         read = own_part(written, self._mission_id)

@@ -46,7 +46,15 @@ def read_payload_keys(text: str, name: str) -> dict[str, bytes]:
             raise keys_invalid(name, f"the key at place {number} has no id of its own")
         if key_id in keys:
             raise keys_invalid(name, f"{key_id!r} is there twice")
-        keys[key_id] = _key_of(value, keys_invalid(name, _no_key(key_id)))
+        fault = keys_invalid(name, f"what {key_id!r} names is not {KEY_BYTES} bytes in base64")
+        plain = value.rstrip("=").replace("+", "-").replace("/", "_")
+        try:
+            key = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+        except (binascii.Error, ValueError):
+            raise fault from None
+        if len(key) != KEY_BYTES:
+            raise fault
+        keys[key_id] = key
     return keys
 
 
@@ -63,21 +71,6 @@ def is_key_id(text: str) -> bool:
     """Return True if a text can be a key's id, which is stored unencrypted with each payload."""
     plain = text.replace("-", "").replace("_", "").replace(".", "")
     return 0 < len(text) <= _LONGEST_ID and plain.isascii() and plain.isalnum()
-
-
-def _no_key(key_id: str) -> str:
-    return f"what {key_id!r} names is not {KEY_BYTES} bytes in base64"
-
-
-def _key_of(value: str, fault: UsageError) -> bytes:
-    plain = value.rstrip("=").replace("+", "-").replace("/", "_")
-    try:
-        key = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
-    except (binascii.Error, ValueError):
-        raise fault from None
-    if len(key) != KEY_BYTES:
-        raise fault
-    return key
 
 
 class PayloadKeys:
@@ -142,27 +135,18 @@ class PayloadKeys:
         Raises:
             PayloadLocked: this process has no key of that id.
         """
-        if key_id not in self._ciphers:
-            self._look_again()
-        try:
-            return self._ciphers[key_id]
-        except KeyError:
-            raise PayloadLocked(key_id, self._known()) from None
-
-    def _known(self) -> str:
-        if not self._ciphers:
-            return "no payload keys are set here"
-        return f"only {', '.join(map(repr, self._ciphers))} is known here"
-
-    def _look_again(self) -> None:
         now = time.monotonic()
-        if not self._may_change or now - self._looked_at < _LOOK_AGAIN_S:
-            return
-        self._looked_at = now
-        try:
-            self._ciphers = self._made(self._read())
-        except UsageError as fault:
-            _log.warning("the payload keys of before go on being used: %s", fault)
+        looks_again = self._may_change and now - self._looked_at >= _LOOK_AGAIN_S
+        if key_id not in self._ciphers and looks_again:
+            self._looked_at = now
+            try:
+                self._ciphers = self._made(self._read())
+            except UsageError as fault:
+                _log.warning("the payload keys of before go on being used: %s", fault)
+        if (cipher := self._ciphers.get(key_id)) is not None:
+            return cipher
+        only = f"only {', '.join(map(repr, self._ciphers))} is known here"
+        raise PayloadLocked(key_id, only if self._ciphers else "no payload keys are set here")
 
     @staticmethod
     def _made(keys: Mapping[str, bytes]) -> "dict[str, AESGCM]":

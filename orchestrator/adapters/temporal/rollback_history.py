@@ -45,23 +45,17 @@ async def read_rollback(
     history = _RunReport(client, names.mission_of(run.id))
     async for event in raw_history.run_events(client, run.id, run.run_id):
         await history.add(event)
-    if history.report is None:
+    report = history.report
+    if report is None:
         return None, history.given
-    return await _with_parked(run, history.report), history.given
-
-
-async def _with_parked(run: WorkflowExecutionDescription, report: RollbackReport) -> RollbackReport:
-    """Add the obligations parked since the last report: only the memo shows them, no event.
-
-    Any starter of a workflow can set a memo, so only entries that the ledger holds are read from
-    it.
-    """
+    # Only the memo shows the obligations parked since the last report. Any starter of a workflow
+    # can set a memo, so only entries that the ledger holds are read from it.
     shown = await run.memo_value(names.PARKED_MEMO, None, type_hint=RollbackReport)
-    if shown is None:
-        return report
-    held = {o.obligation_id: (o.tool, o.arguments) for o in report.ledger.live()}
-    parked = [o for o in shown.parked if held.get(o.obligation_id) == (o.tool, o.arguments)]
-    return report.model_copy(update={"ledger": report.ledger.written(*parked)})
+    if shown is not None:
+        held = {o.obligation_id: (o.tool, o.arguments) for o in report.ledger.live()}
+        parked = [o for o in shown.parked if held.get(o.obligation_id) == (o.tool, o.arguments)]
+        report = report.model_copy(update={"ledger": report.ledger.written(*parked)})
+    return report, history.given
 
 
 class _RunReport:
@@ -83,7 +77,15 @@ class _RunReport:
                 payloads = started.input.payloads
                 self.given = await raw_history.decoded(self._client, payloads, RollbackInput)
             case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-                await self._schedule(event)
+                scheduled = event.activity_task_scheduled_event_attributes
+                if scheduled.activity_type.name == names.COLLECT_LEDGER:
+                    self._collecting.add(event.event_id)
+                elif scheduled.activity_type.name == names.COMPENSATE:
+                    payloads = scheduled.input.payloads
+                    wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
+                    if wanted is not None:
+                        self._compensations[event.event_id] = wanted.obligation
+                        self._write(wanted.obligation.model_copy(update={"cancel_sent": True}))
             case EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 await self._complete(event)
             case EventType.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
@@ -104,22 +106,20 @@ class _RunReport:
         report = await raw_history.decoded(self._client, payloads, RollbackReport)
         self.report = report or self.report
 
-    async def _schedule(self, event: HistoryEvent) -> None:
-        scheduled = event.activity_task_scheduled_event_attributes
-        if scheduled.activity_type.name == names.COLLECT_LEDGER:
-            self._collecting.add(event.event_id)
-        elif scheduled.activity_type.name == names.COMPENSATE:
-            payloads = scheduled.input.payloads
-            wanted = await raw_history.decoded(self._client, payloads, CompensateInput)
-            if wanted is not None:
-                self._compensations[event.event_id] = wanted.obligation
-                self._write(wanted.obligation.model_copy(update={"cancel_sent": True}))
-
     async def _complete(self, event: HistoryEvent) -> None:
         completed = event.activity_task_completed_event_attributes
         scheduled, payloads = completed.scheduled_event_id, completed.result.payloads
         if scheduled in self._collecting:
-            await self._collect(payloads)
+            collected = await raw_history.decoded(self._client, payloads, CollectLedgerOutput)
+            if collected is not None and self.given is not None:
+                order = self.given.order
+                self.report = RollbackReport(
+                    mission_id=self._mission_id,
+                    took_over=self.given.take_over,
+                    order=order,
+                    ledger=collected.ledger.ordered_back(order),
+                    notes=collected.notes,
+                )
             return
         obligation = self._compensations.pop(scheduled, None)
         if obligation is None:
@@ -127,19 +127,6 @@ class _RunReport:
         outcome = await raw_history.decoded(self._client, payloads, CompensationOutcome)
         if outcome is not None:
             self._write(obligation.compensated(outcome, at=raw_history.time_of(event)))
-
-    async def _collect(self, payloads: raw_history.Payloads) -> None:
-        collected = await raw_history.decoded(self._client, payloads, CollectLedgerOutput)
-        if collected is None or self.given is None:
-            return
-        order = self.given.order
-        self.report = RollbackReport(
-            mission_id=self._mission_id,
-            took_over=self.given.take_over,
-            order=order,
-            ledger=collected.ledger.ordered_back(order),
-            notes=collected.notes,
-        )
 
     async def _fail(self, scheduled: int, failure: Failure) -> None:
         obligation = self._compensations.pop(scheduled, None)

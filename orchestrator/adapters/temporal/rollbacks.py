@@ -80,13 +80,16 @@ async def start_rollback(
     )
     if before is not None and counts:
         rollback = await _resumed(client, before, rollback)
+    reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE
+    if counts:  # no start may follow a completed rollback of the mission itself
+        reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
     try:
         await client.start_workflow(
             names.ROLLBACK_WORKFLOW,
             rollback,
             id=names.rollback_workflow_id(mission_id),
             task_queue=task_queue,
-            id_reuse_policy=_after(counts=counts),
+            id_reuse_policy=reuse,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             search_attributes=search_attributes(mission_id, RollbackStatus.COLLECTING),
             static_summary=rollback.summary,
@@ -99,20 +102,12 @@ async def start_rollback(
 async def _resumed(
     client: Client, before: WorkflowExecutionDescription, wanted: RollbackInput
 ) -> RollbackInput:
-    """Return the input of a rollback that continues one which was broken off."""
     handle = client.get_workflow_handle(before.id, run_id=before.run_id)
     begun = await started_with(client, handle, RollbackInput)
     if begun.approver is not None:
         return begun.model_copy(update={"take_over": wanted.take_over, "ledger": None})
     kept = {"workflow_id": begun.workflow_id, "abandoned": begun.abandoned}
     return wanted.model_copy(update=kept)
-
-
-def _after(*, counts: bool) -> WorkflowIDReusePolicy:
-    """Return the reuse policy: no start may follow a completed rollback of the mission itself."""
-    if counts:
-        return WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
-    return WorkflowIDReusePolicy.ALLOW_DUPLICATE
 
 
 async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:

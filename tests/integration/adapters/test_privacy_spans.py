@@ -26,6 +26,7 @@ from orchestrator.adapters.storage.store import Store
 from orchestrator.adapters.telemetry.instruments import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.record import build_records
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.models import CallTool
 from orchestrator.settings import Settings
@@ -168,6 +169,7 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
 
 
 def _worker(env: WorkflowEnvironment, world: FakeWorld) -> Worker:
+    build_records()  # as a worker of the product does before it polls
     return Worker(
         env.client, task_queue=QUEUE, workflows=ALL_WORKFLOWS, activities=world.activities()
     )

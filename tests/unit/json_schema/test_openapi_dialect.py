@@ -11,6 +11,7 @@ from orchestrator.adapters.http.request import place_arguments
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
+from tests.unit.adapters.http.one_operation import deviations
 
 KIND: dict[str, Any] = {"type": "string"}
 SCHEMAS: dict[str, Any] = {
@@ -71,9 +72,7 @@ class _Call:
         return (
             check_arguments(self._catalog, self._tool, {"pay": pay}),
             self._contract.request_violations(placement),
-            self._contract.response_breach(
-                Answer(200, headers, value={"pay": pay}, is_empty=False)
-            ),
+            deviations(self._contract, Answer(200, headers, value={"pay": pay}, is_empty=False)),
         )
 
 

@@ -4,11 +4,19 @@ from typing import Any
 
 import httpx
 
+from orchestrator.adapters.http.answer import Answer
+from orchestrator.adapters.http.operation_contract import OperationContract
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import MemoryPii, MemorySecrets
+
+
+def deviations(contract: OperationContract, answer: Answer) -> str | None:
+    """Return all ways in which an answer breaks its contract, in one text."""
+    found = contract.check_response(answer)
+    return "; ".join(filter(None, [found.breach, found.note])) or None
 
 
 def document_of(

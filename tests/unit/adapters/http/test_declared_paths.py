@@ -11,7 +11,7 @@ from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
 from orchestrator.adapters.http.request import build_request, place_arguments
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.core.record import JsonObject
-from tests.unit.adapters.http.one_operation import catalog_of
+from tests.unit.adapters.http.one_operation import catalog_of, deviations
 
 ID: dict[str, Any] = {
     "name": "id",
@@ -43,7 +43,7 @@ class _Call:
         return build_request(self.endpoint, placement, headers={})
 
     def breach(self, answer: Answer) -> str | None:
-        return self.endpoint.contract.response_breach(answer)
+        return deviations(self.endpoint.contract, answer)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import operations
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from tests.unit.adapters.http.one_operation import deviations
 
 _OK: dict[str, Any] = {"responses": {"200": {"description": "ok"}}}
 
@@ -51,7 +52,7 @@ def _contract(
             given = {"content-type": content_type, **headers}
             value = json.loads(data) if data and content_type.endswith("json") else data.decode()
             answer = Answer(status, httpx.Headers(given), value=value, is_empty=not data)
-            return contract.response_breach(answer)
+            return deviations(contract, answer)
 
         def check(self, data: bytes) -> ResponseCheck:
             given = httpx.Headers({"content-type": "application/json"})
