@@ -6,13 +6,7 @@ from datetime import datetime
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.models import (
-        Approve,
-        ConfirmationCard,
-        Decision,
-        Grant,
-        rule_of,
-    )
+    from orchestrator.confirmation.models import Approve, ConfirmationCard, Decision, Grant, rule_of
     from orchestrator.confirmation.policy import approver_problem
     from orchestrator.confirmation.same_again import (
         MOST_RULES,

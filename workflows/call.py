@@ -24,11 +24,7 @@ class Caller:
     """Makes the tool calls of one leg: one at a time, and read-only calls concurrently."""
 
     def __init__(
-        self,
-        progress: Progress,
-        limits: LegLimits,
-        approvals: Approvals,
-        questions: Questions,
+        self, progress: Progress, limits: LegLimits, approvals: Approvals, questions: Questions
     ) -> None:
         self._progress = progress
         self._limits = limits

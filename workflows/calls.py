@@ -20,9 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
     from orchestrator.messages.observed import ObservedCall, ObserveInput
-    from orchestrator.messages.rollback import (
-        CompensateInput,
-    )
+    from orchestrator.messages.rollback import CompensateInput
     from orchestrator.messages.step import (
         DiscoverInput,
         DiscoverOutput,
@@ -45,11 +43,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import running, ui
     from orchestrator.workflows.failures import first_words
     from orchestrator.workflows.leg_view import effects_of_leg
-    from orchestrator.workflows.missing_state import (
-        Postponed,
-        missing_state_for_call,
-        why_of,
-    )
+    from orchestrator.workflows.missing_state import Postponed, missing_state_for_call, why_of
     from orchestrator.workflows.payload_refs import of_observations
     from orchestrator.workflows.progress import Progress
 
@@ -308,10 +302,7 @@ async def prepare_overcharge(
     others = leg.state.ledger.without(obligation.obligation_id)
     spent = Spend.total([others.spent, others.set_aside])
     call = _wanted(progress, obligation.tool, obligation.arguments)
-    wanted = OverchargeInput(
-        **shared_fields(call, PrepareInput),
-        obligation=obligation,
-    ).model_copy(
+    wanted = OverchargeInput(**shared_fields(call, PrepareInput), obligation=obligation).model_copy(
         update={
             "observations": call.observations[:-1],
             "round": asked,

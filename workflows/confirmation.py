@@ -313,9 +313,7 @@ class ConfirmationGate:
 
 
 def gate_of(
-    decisions: Iterable[DecisionRecord],
-    *,
-    on_change: Callable[[], None] = lambda: None,
+    decisions: Iterable[DecisionRecord], *, on_change: Callable[[], None] = lambda: None
 ) -> ConfirmationGate:
     """Return a gate with these decided cards, and with no card open."""
     closed = {d.confirmation_id: d.kind for d in decisions if d.kind != "amended"}

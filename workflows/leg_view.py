@@ -80,12 +80,7 @@ def leg_result(leg: LegInput) -> LegResult:
 def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
     """Return the standing effects of the leg, and of the legs that it handed parts to."""
     others = (
-        Effect(
-            call_id=fact.source,
-            leg_id=leg.leg.leg_id,
-            tool=fact.tool,
-            title=fact.title,
-        )
+        Effect(call_id=fact.source, leg_id=leg.leg.leg_id, tool=fact.tool, title=fact.title)
         for fact in leg.facts
         if fact.side_effect and fact.source.rpartition(".")[0] in leg.state.handed_to
     )

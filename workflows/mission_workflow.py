@@ -20,11 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelPause, ResumeInput
     from orchestrator.messages.hold import why_not_repaired
-    from orchestrator.messages.leg import (
-        AnswerInput,
-        LegStatus,
-        MissionProgress,
-    )
+    from orchestrator.messages.leg import AnswerInput, LegStatus, MissionProgress
     from orchestrator.messages.mission import (
         MISSION_ID_PATTERN,
         AcceptedMission,

@@ -42,8 +42,7 @@ _UNTIL_READ: Final[running.Limits] = {
 }
 """For the feed: as often as it takes, as its failures are those of the server and of workers."""
 _DELIVERY: Final = RetryPolicy(
-    initial_interval=timedelta(seconds=2),
-    maximum_interval=timedelta(minutes=10),
+    initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=10)
 )
 
 

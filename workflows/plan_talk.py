@@ -202,12 +202,7 @@ class PlanTalk:
                 await self._check(wanted, review, verdict)
                 return "go on", "", verdict.approver, named
             if isinstance(verdict, Respond):
-                return (
-                    "said otherwise",
-                    verdict.text.strip(),
-                    verdict.approver,
-                    named,
-                )
+                return ("said otherwise", verdict.text.strip(), verdict.approver, named)
             if isinstance(verdict, Reject):
                 return "stop", verdict.reason, verdict.approver, named
         return "expired", "", "", named

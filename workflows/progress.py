@@ -28,13 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission import with_called
     from orchestrator.messages.step import SelectedTools, StepRecord
     from orchestrator.messages.tool_call import PreparedCall
-    from orchestrator.planning.models import (
-        AnswerTable,
-        CallTool,
-        Fact,
-        Observation,
-        StepGoal,
-    )
+    from orchestrator.planning.models import AnswerTable, CallTool, Fact, Observation, StepGoal
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import Effect, WhenRead, effects_of
     from orchestrator.saga.outcome import FollowUp

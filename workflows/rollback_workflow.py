@@ -267,10 +267,7 @@ class RollbackWorkflow:
         if parked is None:
             raise self._not_parked(decision)
         resolved = parked.resolved(
-            decision.resolution,
-            at=workflow.now(),
-            operator=decision.operator,
-            note=decision.note,
+            decision.resolution, at=workflow.now(), operator=decision.operator, note=decision.note
         )
         self._write(resolved)
         if decision.resolution == "retry":

@@ -53,10 +53,7 @@ RETRY = RetryPolicy(
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=12,
 )
-LOCAL: Final[Limits] = {
-    "start_to_close_timeout": timedelta(seconds=15),
-    "retry_policy": RETRY,
-}
+LOCAL: Final[Limits] = {"start_to_close_timeout": timedelta(seconds=15), "retry_policy": RETRY}
 """For work inside a worker, without a provider.
 
 The limits are generous, and short enough that a dead worker is noticed soon.

@@ -9,12 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import HandedOver, HandOverAsked, LegInput, LegResult
-    from orchestrator.messages.mission import (
-        BegunPlan,
-        CarriedMission,
-        MissionInput,
-        MissionStatus,
-    )
+    from orchestrator.messages.mission import BegunPlan, CarriedMission, MissionInput, MissionStatus
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.planning.models import LegPlan
     from orchestrator.saga.ledger import Ledger

@@ -25,12 +25,7 @@ _NO_OTHER: Final = "no other model is set in the `fallback` of the agent"
 class Thinking:
     """Has the steps of a leg planned, despite failures of its models."""
 
-    def __init__(
-        self,
-        progress: Progress,
-        limits: LegLimits,
-        pauses: ModelPauses,
-    ) -> None:
+    def __init__(self, progress: Progress, limits: LegLimits, pauses: ModelPauses) -> None:
         self._progress = progress
         self._limits = limits
         self._pauses = pauses

@@ -23,10 +23,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.models import (
-        ConfirmationCard,
-        DecisionRecord,
-    )
+    from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
     from orchestrator.core.budget import Money, Spend
     from orchestrator.core.errors import UsageError
     from orchestrator.core.record import JsonObject, Record
@@ -38,18 +35,9 @@ with workflow.unsafe.imports_passed_through():
         rolls_back_at,
         why_not_repaired,
     )
-    from orchestrator.messages.leg import (
-        LegInput,
-        LegState,
-        LegWaiting,
-    )
+    from orchestrator.messages.leg import LegInput, LegState, LegWaiting
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
-    from orchestrator.messages.observed import (
-        MODES,
-        OBSERVED,
-        Mode,
-        ObservedRun,
-    )
+    from orchestrator.messages.observed import MODES, OBSERVED, Mode, ObservedRun
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.session import KEY_PATTERN
@@ -306,11 +294,7 @@ class ToolSaga:
 
     def _new_call(self, terms: LegInput) -> GuardedCall:
         return GuardedCall(
-            terms,
-            self._budget,
-            self._limits,
-            changed=self.changed,
-            ledger=lambda: self.ledger,
+            terms, self._budget, self._limits, changed=self.changed, ledger=lambda: self.ledger
         )
 
     # -- before a rollback ------------------------------------------------------------------------

@@ -93,10 +93,7 @@ class CardContext:
 
 
 def call_price(
-    tool: Tool,
-    arguments: JsonObject,
-    quoted: Sequence[JsonObject],
-    things: Sequence[FoundThing],
+    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject], things: Sequence[FoundThing]
 ) -> Money | None:
     """Return the cost of a call; None if unknown, for example if two of its things cost."""
     is_declared = tool.price is not None and tool.price.expected is not None

@@ -67,8 +67,7 @@ def choices_on_done(
         _approve(confirmation_id, digest, "it is kept, at what was charged; nothing more is sent"),
         _send_back(confirmation_id, back),
         _reject(
-            confirmation_id,
-            {**then, "rollback": THEN["rollback"]} if can_be_cancelled else then,
+            confirmation_id, {**then, "rollback": THEN["rollback"]} if can_be_cancelled else then
         ),
     )
 

@@ -17,12 +17,7 @@ from orchestrator.confirmation.card_content import (
     Content,
     NamedThing,
 )
-from orchestrator.confirmation.choices import (
-    Choice,
-    choices_on,
-    choices_on_done,
-    choices_on_plan,
-)
+from orchestrator.confirmation.choices import Choice, choices_on, choices_on_done, choices_on_plan
 from orchestrator.confirmation.same_again import AgainRule, AgainTerms, FirstCall, SameAgain
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
@@ -134,10 +129,7 @@ class ConfirmationCard(Record):
     approved_by: tuple[str, ...] = Field(
         default=(), description="approvers so far, while it waits for another"
     )
-    signed: bool = Field(
-        default=False,
-        description="True if decisions need a signature",
-    )
+    signed: bool = Field(default=False, description="True if decisions need a signature")
     max_sign_in_age: timedelta | None = Field(
         default=None,
         description="longest time from the approver's sign-in to the decision; None for any",
@@ -345,8 +337,7 @@ class DecisionReceipt(Record):
     accepted: Past
     at: datetime
     card: ConfirmationCard | None = Field(
-        default=None,
-        description="the open card: amended, or waiting for another approver",
+        default=None, description="the open card: amended, or waiting for another approver"
     )
 
 

@@ -175,9 +175,7 @@ class ConfirmationPolicy(Record):
         description="standing approvals cover the orders of a model's plan that nobody approved",
     )
     reminders: tuple[timedelta, ...] = Field(
-        default=(),
-        max_length=10,
-        description="delays after a card was opened",
+        default=(), max_length=10, description="delays after a card was opened"
     )
     max_age: timedelta | None = Field(
         default=None, description="as for a rule on approvers, for all cards; the shorter counts"

@@ -187,12 +187,7 @@ def terms_of(
 
 
 def refusal_of_rule(
-    again: SameAgain,
-    terms: AgainTerms | None,
-    *,
-    arguments: JsonObject,
-    tool: str,
-    at: datetime,
+    again: SameAgain, terms: AgainTerms | None, *, arguments: JsonObject, tool: str, at: datetime
 ) -> str | None:
     """Return why a person may not make a rule with their approval; None if they may.
 

@@ -16,13 +16,7 @@ from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 from pydantic import JsonValue
 
-from orchestrator.confirmation.models import (
-    Amend,
-    Approve,
-    Decision,
-    Reject,
-    Respond,
-)
+from orchestrator.confirmation.models import Amend, Approve, Decision, Reject, Respond
 from orchestrator.core.errors import SignatureRefused, SignInTooOld, UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.canonical import canonical_digest
@@ -289,13 +283,7 @@ def sign_decision(
     if not (who and by):
         raise UsageError("a signed decision names its approver and its issuer: say both")
     claims = decision_claims(
-        decision,
-        digest=digest,
-        issuer=by,
-        subject=who,
-        at=at,
-        auth_time=auth_time,
-        groups=groups,
+        decision, digest=digest, issuer=by, subject=who, at=at, auth_time=auth_time, groups=groups
     )
     signed = {"approver": who, "issuer": by, "signature": key.sign(claims)}
     return decision.model_copy(update=signed)

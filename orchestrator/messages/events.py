@@ -186,14 +186,7 @@ class CardEvent(Event):
     confirmation_id: str
     digest: str
     state: Literal[
-        "opened",
-        "reminded",
-        "approved",
-        "amended",
-        "rejected",
-        "responded",
-        "expired",
-        "withdrawn",
+        "opened", "reminded", "approved", "amended", "rejected", "responded", "expired", "withdrawn"
     ]
     tool: str = ""
     card_type: str = ""

@@ -20,14 +20,7 @@ from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.step import PlanStepOutput, Repeats, SelectedTools, StepRecord
 from orchestrator.messages.tool_call import PreparedCall
-from orchestrator.planning.models import (
-    AnswerTable,
-    CallTool,
-    Fact,
-    HandOver,
-    LegPlan,
-    Observation,
-)
+from orchestrator.planning.models import AnswerTable, CallTool, Fact, HandOver, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import FollowUp, InputWanted, OutcomeKind

@@ -186,11 +186,7 @@ def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
         STOP: "nothing is done",
     }
     schema = open_choice(choices, other="the whole goal said otherwise")
-    answer: JsonObject = {
-        "title": "your answer",
-        "pattern": r"\S",
-        "maxLength": LONGEST_GOAL,
-    }
+    answer: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
     return {ANSWER: {**schema, **answer}}
 
 
@@ -227,10 +223,7 @@ def _planned(legs: Iterable[LegPlan]) -> Iterable[str]:
     numbers = {leg.leg_id: number for number, leg in enumerate(legs, start=1)}
     for number, leg in enumerate(legs, start=1):
         after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
-        notes = [
-            f"after {after}" if after else "",
-            "changes something" if leg.orders else "",
-        ]
+        notes = [f"after {after}" if after else "", "changes something" if leg.orders else ""]
         note = ", ".join(part for part in notes if part)
         yield f"({number}) {leg.goal}{f' [{note}]' if note else ''}"
 

@@ -14,13 +14,7 @@ from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
-from orchestrator.saga.orders import (
-    Effect,
-    done_though_unmet,
-    effects_of,
-    unserved,
-    why_unserved,
-)
+from orchestrator.saga.orders import Effect, done_though_unmet, effects_of, unserved, why_unserved
 from orchestrator.saga.outcome import FollowUp
 
 _DEPTH: Final = 4

@@ -12,12 +12,7 @@ from typing import Final, Literal, cast
 from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.call_templates import (
-    EACH,
-    fill_template,
-    is_version,
-    reads_only_response,
-)
+from orchestrator.catalog.call_templates import EACH, fill_template, is_version, reads_only_response
 from orchestrator.catalog.catalog import GONE, Catalog, version_reader
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate

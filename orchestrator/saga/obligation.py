@@ -216,8 +216,7 @@ class Obligation(Record):
         "these ids is sent",
     )
     cancel_answered: bool = Field(
-        default=False,
-        description="True if a cancel got a success status that was not believed",
+        default=False, description="True if a cancel got a success status that was not believed"
     )
     missing_for: timedelta = Field(
         default=timedelta(0), description="time during which the provider did not show it"

@@ -280,9 +280,4 @@ def _made(obligation: Obligation, is_cancelled_as_ordered: bool) -> Effect:
 def _cancelled(cancel: CancelCall) -> Effect:
     leg_id = cancel.call_id.rpartition(".")[0].partition(".")[2]  # mission.leg.step
     why_not = "" if cancel.outcome == "succeeded" else f"{cancel.tool} ended as {cancel.outcome}"
-    return Effect(
-        call_id=cancel.call_id,
-        leg_id=leg_id,
-        tool=cancel.tool,
-        why_not=why_not,
-    )
+    return Effect(call_id=cancel.call_id, leg_id=leg_id, tool=cancel.tool, why_not=why_not)

@@ -195,25 +195,19 @@ class CompensationFailure(Record):
         default=True, description="True if the cancel may have been carried out and its answer lost"
     )
     answered: bool = Field(
-        default=False,
-        description="True if a cancel got a success status that was not believed",
+        default=False, description="True if a cancel got a success status that was not believed"
     )
     doubted: bool = Field(
-        default=False,
-        description="True if the answer to a cancel says that it was not done",
+        default=False, description="True if the answer to a cancel says that it was not done"
     )
     settles_after: timedelta | None = Field(
-        default=None,
-        description="time for which the effect is only looked up again",
+        default=None, description="time for which the effect is only looked up again"
     )
     final: bool = Field(default=False, description="True if another attempt cannot end differently")
     retry_after_s: float | None = Field(
         default=None, description="delay that the provider asks for"
     )
-    stalled: bool = Field(
-        default=False,
-        description="True if no worker had the required state",
-    )
+    stalled: bool = Field(default=False, description="True if no worker had the required state")
 
 
 class TransportFault(StrEnum):

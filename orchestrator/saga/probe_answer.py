@@ -103,11 +103,7 @@ def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -
     if not ours and not conditions and (own.is_promised or not _shows_what_is_read(body, contract)):
         return ProbeAnswer("nothing", "it shows nothing that is about this call")
     return ProbeAnswer(
-        "held",
-        body=body,
-        headers=outcome.headers,
-        found=standing.value,
-        names_it=bool(ours),
+        "held", body=body, headers=outcome.headers, found=standing.value, names_it=bool(ours)
     )
 
 
