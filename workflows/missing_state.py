@@ -50,6 +50,13 @@ class Postponed:
     may_have_arrived: bool
     """True if an earlier attempt may have reached the provider."""
 
+    @property
+    def not_sent(self) -> ToolOutcome:
+        """The outcome if it is never sent again."""
+        if self.may_have_arrived:
+            return ToolOutcome(kind="unknown", reason=f"not asked about again: {self.why}")
+        return ToolOutcome(kind="rejected", reason=f"not sent: {self.why}")
+
 
 def missing_state_in(error: ActivityError) -> MissingState | None:
     """Return the state that no worker could get, if that is why an activity failed."""
@@ -72,8 +79,7 @@ def missing_state_for_call(error: ActivityError) -> MissingState | None:
         return MissingState.found_in(last.details) if isinstance(last, ApplicationError) else None
     if isinstance(cause, ApplicationError) and was_locked(error):
         # A final failure means that no attempt ever received a readable input.
-        unread = MissingState(error_type=cause.type or "", nothing_sent=is_final(error))
-        return unread
+        return MissingState(error_type=cause.type or "", nothing_sent=is_final(error))
     return missing_state_in(error)
 
 
@@ -83,10 +89,6 @@ async def retry_until_available(
     except_for: Callable[[ActivityError], bool] = lambda error: False,
 ) -> T:
     """Retry an attempt for as long as some of the mission's state is missing.
-
-    Args:
-        attempt: schedules the work.
-        except_for: selects failures that the caller waits for.
 
     Raises:
         ActivityError: the attempt failed for any other reason.
@@ -135,13 +137,7 @@ def local_then_remote(
 
 
 async def wait_for(missing: MissingState, why: str, *, rounds: int) -> None:
-    """Wait visibly until a worker has the missing state.
-
-    Args:
-        missing: the missing state.
-        why: the reason for the wait, in a sentence.
-        rounds: number of unsuccessful waits for the state, directly before this one.
-    """
+    """Wait visibly until a worker has the missing state."""
     stall(why)
     await until_there(missing, rounds=rounds)
     stall("")
@@ -175,15 +171,7 @@ async def until_there(
     longest: timedelta = timedelta(minutes=1),
     queue: str | None = None,
 ) -> None:
-    """Wait until some worker has the state; the wait's length does not grow the history.
-
-    Args:
-        missing: the missing state.
-        rounds: number of unsuccessful waits for the state, directly before this one.
-        longest: limit of the pause before the next check, after those rounds.
-        queue: the task queue where a worker has to have the state; None: the task queue that the
-            current task works for.
-    """
+    """Wait until some worker has the state; the wait's length does not grow the history."""
     if rounds:
         await pause_between(rounds, longest)
     await workflow.execute_activity(

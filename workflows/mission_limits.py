@@ -26,7 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import ui
     from orchestrator.workflows.failures import LegFailed
     from orchestrator.workflows.progress import Progress
-    from orchestrator.workflows.waiting import finish_despite_cancel, until
+    from orchestrator.workflows.waiting import all_done, finish_despite_cancel, until
 
 
 class LimitSpent(LegFailed):
@@ -95,16 +95,13 @@ class MissionLimits:
                 others = self._legs().keys() - self._thoughts.keys() - {leg_id}
                 self._thoughts[leg_id] = free.part(len(others))
                 return self._thoughts[leg_id]
-            await self._until_released()
+            before = self._released
+            await workflow.wait_condition(lambda: self._released > before)  # noqa: B023
 
     def release(self, leg_id: str) -> None:
         """Release what a thought had reserved: its usage is counted."""
         self._thoughts.pop(leg_id, None)
         self._released += 1
-
-    async def _until_released(self) -> None:
-        before = self._released
-        await workflow.wait_condition(lambda: self._released > before)
 
 
 class LegLimits:
@@ -216,8 +213,4 @@ async def in_time(work: Coroutine[Any, Any, None], limits: LegLimits) -> None:
 async def _stopped(task: asyncio.Task[None]) -> None:
     """Cancel the work and wait for its end: the work settles its call in flight."""
     task.cancel()
-    await finish_despite_cancel(_ended(task))
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    await asyncio.gather(task, return_exceptions=True)
+    await finish_despite_cancel(all_done([task]))

@@ -7,7 +7,6 @@ was rolled back, or is held open by its rollback for an operator.
 import asyncio
 import re
 from collections.abc import Callable
-from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
@@ -38,7 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.planning.models import CHAINING
     from orchestrator.workflows import calls, logs, ui
-    from orchestrator.workflows.confirmation import gate_of
+    from orchestrator.workflows.confirmation import ConfirmationGate
     from orchestrator.workflows.failures import (
         WORK_FAILURES,
         first_words,
@@ -58,12 +57,10 @@ with workflow.unsafe.imports_passed_through():
         repaired,
     )
     from orchestrator.workflows.own_rollback import OwnRollback
+    from orchestrator.workflows.questions import QuestionDesk, Questions
     from orchestrator.workflows.running_mission import RunningMission
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel, until
-
-
-_ROLLS_BACK: Final = ("roll back", "expired")
 
 
 class MissionLost(Exception):
@@ -77,7 +74,7 @@ class MissionWorkflow:
     @workflow.init
     def __init__(self, mission: MissionInput) -> None:
         self._mission = RunningMission(mission, lambda: self._display.changed())
-        self._display = MissionDisplay(self._mission, self._notify)
+        self._display = MissionDisplay(self._mission, lambda: self.observer)
         self._rollback = OwnRollback(self._mission.mission_id, mission.request.requester)
         self._is_kept = False
         """True if a person has decided that the effects of a failed mission stand."""
@@ -102,7 +99,11 @@ class MissionWorkflow:
             if mission.carried is None:
                 mission.show(MissionStatus.PLANNING)
                 mission.catalog = await calls.pin_catalog()
-                await self._begin(await self._plan_of(mission.request.goal))
+                plan = await self._plan_of(mission.request.goal)
+                if mission.talk.is_asked_about(plan):
+                    await mission.talk.settle(plan, mission.catalog, self._plan_of)
+                logs.mission_planned(mission.plan.legs)
+                mission.show(MissionStatus.RUNNING)
             else:
                 mission.legs.run()
                 mission.changed()
@@ -119,14 +120,7 @@ class MissionWorkflow:
             await finish_despite_cancel(workflow.wait_condition(workflow.all_handlers_finished))
         return self._conclude()
 
-    # -- plans ------------------------------------------------------------------------------------
-
     async def _has_reached_end(self) -> bool:
-        """Run the legs to their end; return False if the mission failed and is on hold.
-
-        Raises:
-            BaseException: the failure, if nobody is asked about it.
-        """
         if self._mission.hold.question is not None:
             return False
         try:
@@ -136,14 +130,6 @@ class MissionWorkflow:
                 raise
             return False
         return True
-
-    async def _begin(self, plan: BegunPlan) -> None:
-        """Begin a plan, after people have approved or changed it where that is required."""
-        mission = self._mission
-        if mission.talk.is_asked_about(plan):
-            await mission.talk.settle(plan, mission.catalog, self._plan_of)
-        logs.mission_planned(mission.plan.legs)
-        mission.show(MissionStatus.RUNNING)
 
     # -- on hold ----------------------------------------------------------------------------------
 
@@ -175,11 +161,7 @@ class MissionWorkflow:
         return True
 
     async def _is_repaired(self) -> bool:
-        """Wait for the end of the hold; return True if the mission goes on, False if it is kept.
-
-        Raises:
-            MissionLost: all is to be rolled back.
-        """
+        """Wait for the end of the hold; return True if the mission goes on, False if it is kept."""
         mission = self._mission
         question = mission.hold.question
         try:
@@ -189,7 +171,7 @@ class MissionWorkflow:
         except asyncio.CancelledError:
             mission.is_cancelled = workflow.cancellation_reason() is not None
             raise
-        if question is None or question.hold is None or answer.decision in _ROLLS_BACK:
+        if question is None or question.hold is None or answer.decision in ("roll back", "expired"):
             raise MissionLost(mission.error or "")
         if answer.decision == "keep":
             self._is_kept = True
@@ -232,19 +214,32 @@ class MissionWorkflow:
 
     async def _run_legs(self) -> None:
         """Run each leg once the legs it depends on have succeeded; a lost leg stops all."""
-        mission = self._mission
-        late = asyncio.create_task(self._deadline())
+        mission, legs = self._mission, self._mission.legs
+        left = until(mission.started_at + mission.longest)
+        late = asyncio.create_task(workflow.sleep(left, summary=ui.MISSION_DEADLINE))
         try:
             mission.start_ready()
-            while not mission.legs.are_done(mission.plan):
+            while not legs.are_done(mission.plan):
                 await workflow.wait_condition(
-                    lambda: self._has_news() or late.done() or mission.is_ready_for_new_run()
+                    lambda: (
+                        bool(mission.hand_overs.new)
+                        or legs.has_ended_one
+                        or late.done()
+                        or mission.is_ready_for_new_run()
+                    )
                 )
                 if mission.hand_overs.new:
                     mission.plan_handed_over()
                     mission.start_ready()
-                elif mission.legs.has_ended_one:
-                    self._take_ended()
+                elif legs.has_ended_one:
+                    result = legs.take_ended()
+                    mission.keep(result)
+                    is_lost = result.status is LegStatus.FAILED
+                    if is_lost and not mission.hand_overs.failed_harmlessly(result):
+                        raise LegFailed(result)
+                    legs.lost.pop(result.leg_id, None)
+                    mission.changed()
+                    mission.start_ready()
                 elif late.done():
                     raise MissionLost(mission.late_because)
                 else:
@@ -252,33 +247,10 @@ class MissionWorkflow:
         except WORK_FAILURES as error:
             late.cancel()  # a mission that succeeds ends with its timer
             self._note_error(error)
-            await mission.legs.stop()
+            await legs.stop()
             raise
 
-    def _has_news(self) -> bool:
-        return bool(self._mission.hand_overs.new) or self._mission.legs.has_ended_one
-
-    def _take_ended(self) -> None:
-        """Handle the end of one leg.
-
-        Raises:
-            LegFailed: the leg failed, and the mission fails with it.
-        """
-        mission = self._mission
-        result = mission.legs.take_ended()
-        mission.keep(result)
-        if result.status is LegStatus.FAILED and not mission.hand_overs.failed_harmlessly(result):
-            raise LegFailed(result)
-        mission.legs.lost.pop(result.leg_id, None)
-        mission.changed()
-        mission.start_ready()
-
-    async def _deadline(self) -> None:
-        ends_at = self._mission.started_at + self._mission.longest
-        await workflow.sleep(until(ends_at), summary=ui.MISSION_DEADLINE)
-
     async def _continue_as_new(self) -> None:
-        """Continue in a new run, with the current legs, cards, questions and timers."""
         self._display.show()
         carried = await self._mission.suspend()
         workflow.continue_as_new(MissionInput(request=self._mission.request, carried=carried))
@@ -286,10 +258,7 @@ class MissionWorkflow:
     # -- rollback and result ----------------------------------------------------------------------
 
     async def _roll_back(self) -> None:
-        """Start a workflow that outlives this one and rolls back the effects of the legs.
-
-        Even if the ledger is empty, a reset may have made the legs forget earlier effects.
-        """
+        """Roll back; even if the ledger is empty, a reset may have made the legs forget effects."""
         mission = self._mission
         if mission.request.observe:
             self._note_observed(mission.error or "")
@@ -369,7 +338,7 @@ class MissionWorkflow:
             self._mission.talk.gate.check(decision)
         else:
             result = self._mission.legs.results.get(names.leg_of(decision.confirmation_id))
-            gate_of(result.decisions if result is not None else ()).check(decision)
+            ConfirmationGate(result.decisions if result is not None else ()).check(decision)
 
     @workflow.update(name=names.REVOKE_UPDATE)
     def revoke_again(self, wanted: RevokeAgain) -> AgainRecord:
@@ -384,24 +353,19 @@ class MissionWorkflow:
     @workflow.update(name=names.ANSWER_UPDATE)
     async def answer(self, answer: AnswerInput) -> str:
         """Take the answer to an open question about the plan or of a leg."""
-        if (leg := self._leg_of(answer.question_id)) is not None:
-            await leg.questions.take(answer)
-        elif self._is_of_plan(answer.question_id):
-            await self._mission.talk.questions.take(answer)
-        else:
-            await self._mission.hold.desk.take(answer)
+        await self._desk_of(answer).take(answer)
         return answer.question_id
 
     @answer.validator
     def check_answer(self, answer: AnswerInput) -> None:
         """Refuse an answer to no open question, before it enters the history."""
-        leg = self._leg_of(answer.question_id)
-        if leg is not None:
-            leg.questions.check(answer)
-        elif self._is_of_plan(answer.question_id):
-            self._mission.talk.questions.check(answer)
-        else:
-            self._mission.hold.desk.check(answer)
+        self._desk_of(answer).check(answer)
+
+    def _desk_of(self, answer: AnswerInput) -> Questions | QuestionDesk:
+        if (leg := self._leg_of(answer.question_id)) is not None:
+            return leg.questions
+        is_of_plan = self._is_of_plan(answer.question_id)
+        return self._mission.talk.questions if is_of_plan else self._mission.hold.desk
 
     @workflow.update(name=names.RESUME_UPDATE)
     async def resume(self, wanted: ResumeInput) -> ModelPause:
@@ -417,15 +381,11 @@ class MissionWorkflow:
         """Refuse a decision on a pause that no leg is in, before it enters the history."""
         leg = self._leg_of(wanted.pause_id)
         if leg is None:
-            raise refuse(
-                QuestionError(
-                    wanted.pause_id, "no leg waits for its model under that id", code="PauseUnknown"
-                )
-            )
+            why = "no leg waits for its model under that id"
+            raise refuse(QuestionError(wanted.pause_id, why, code="PauseUnknown"))
         leg.pauses.check(wanted)
 
     def _leg_of(self, asked: str) -> Leg | None:
-        """Return the leg under way that a card, a question or a pause belongs to."""
         return self._mission.legs.under_way.get(names.leg_of(asked))
 
     def _is_of_plan(self, asked: str) -> bool:
@@ -460,14 +420,9 @@ class MissionWorkflow:
 
     @property
     def task_queue(self) -> None:
-        """Return the task queue of the mission's own activities: the workflow's."""
-        return None
+        """The task queue of the mission's own activities; None: the workflow's."""
 
     def stall(self, why: str) -> None:
         """Show why the mission waits for state that workers are missing; empty: no wait."""
         self._mission.stalled = why
         self._mission.changed()
-
-    def _notify(self) -> None:
-        if self.observer is not None:
-            self.observer()

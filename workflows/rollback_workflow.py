@@ -8,7 +8,7 @@ budget.
 
 import asyncio
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import calls, logs, running, ui
     from orchestrator.workflows.failures import compensation_failure, first_words, refuse
     from orchestrator.workflows.missing_state import until_there
-    from orchestrator.workflows.rollback_page import NextTry, RollbackPage
+    from orchestrator.workflows.rollback_page import RollbackPage
     from orchestrator.workflows.waiting import finish_despite_cancel, until
 
 _FIRST_PAUSE = timedelta(seconds=5)
@@ -59,7 +59,7 @@ class RollbackWorkflow:
         self._shown: RollbackPage | None = None
         self.observer: Callable[[], None] | None = None
         """Called after each change that is shown, where a reader replays the rollback's history."""
-        self._next_try: NextTry | None = None
+        self._next_try: tuple[str, datetime] | None = None
         self._waited_for_state = timedelta(0)
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._looks = 0
@@ -82,25 +82,6 @@ class RollbackWorkflow:
         return report
 
     async def _roll_back(self) -> RollbackReport:
-        await self._collect()
-        for obligation in self._report.ledger.compensation_order():
-            if obligation.stalled:  # deferred by a rollback that was interrupted
-                self._write(obligation.resumed(at=workflow.now()))
-            elif obligation.state is ObligationState.PARKED:  # waits for its operator
-                continue
-            await self._compensate(obligation.obligation_id)
-        self._report = self._report.model_copy(update={"settled": True})
-        self._show(self._phase)
-        logs.rollback_settled(self._report.ledger.obligations, parked=len(self._report.parked))
-        await self._signal_mission()
-        if self._parked_some:
-            await self._serve_operators()
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        self._show(RollbackStatus.ROLLED_BACK)
-        return self._report
-
-    async def _collect(self) -> None:
-        """Collect the obligations of the legs that an earlier rollback has not settled."""
         self._show(RollbackStatus.COLLECTING)
         wanted = CollectLedgerInput(
             mission_id=self._input.mission_id,
@@ -118,6 +99,26 @@ class RollbackWorkflow:
         logs.rollback_began(ledger.obligations)
         self._parked_some = bool(self._report.parked)
         self._show(RollbackStatus.ROLLING_BACK)
+        for obligation in self._report.ledger.compensation_order():
+            if obligation.stalled:  # deferred by a rollback that was interrupted
+                self._write(obligation.resumed(at=workflow.now()))
+            elif obligation.state is ObligationState.PARKED:  # waits for its operator
+                continue
+            await self._compensate(obligation.obligation_id)
+        self._report = self._report.model_copy(update={"settled": True})
+        self._show(self._phase)
+        logs.rollback_settled(self._report.ledger.obligations, parked=len(self._report.parked))
+        await self._signal_mission()
+        while self._parked_some:
+            # One decision at a time, each followed by the same commands: decisions that arrive
+            # together lead to the same commands as decisions that arrive one after the other.
+            await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
+            if not self._retries:
+                break
+            await self._compensate(self._retries.pop(0))
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self._show(RollbackStatus.ROLLED_BACK)
+        return self._report
 
     async def _collected(self, wanted: CollectLedgerInput) -> CollectLedgerOutput | None:
         """Return the ledger; None if it cannot be read now, which operators see as parked."""
@@ -152,29 +153,19 @@ class RollbackWorkflow:
             self._report = self._report.model_copy(update={"blocked": why})
             self._show(self._phase)
 
-    async def _serve_operators(self) -> None:
-        """Retry as operators ask, in the order of their requests, until nothing is parked.
-
-        One decision at a time, each followed by the same commands: decisions that arrive together
-        lead to the same commands as decisions that arrive one after the other.
-        """
-        while True:
-            await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
-            if not self._retries:
-                return
-            await self._compensate(self._retries.pop(0))
-
     async def _compensate(self, obligation_id: str) -> None:
         """Try as often as the policy allows, one by one: effects may depend on each other."""
         self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
-        await self._wait_until_settled(obligation)
+        if obligation.state is ObligationState.INTENDED:
+            # While the call may still arrive, a cancel would find nothing, and come before it.
+            await self._sleep(obligation, obligation.deadline, ui.UNTIL_SETTLED)
         most = obligation.cancel_max_attempts
         retries = CompensationRetries(max_attempts=most, waited_for_state=self._waited_for_state)
         failure: CompensationFailure | None = None
         while not retries.exhausted:
             if retries.pause:
-                await self._pause(obligation, retries.pause)
+                await self._sleep(obligation, workflow.now() + retries.pause, ui.UNTIL_RETRY)
             due = self._report.ledger.obligation(obligation_id)
             due = due.model_copy(update={"missing_for": retries.missing})
             failure = await self._try(due, on_any_worker=retries.waited_for_state > timedelta(0))
@@ -186,18 +177,22 @@ class RollbackWorkflow:
         failed = self._report.ledger.obligation(obligation_id)
         if failure is not None and failure.stalled:
             self._write(failed.deferred(at=workflow.now(), note=retries.exhausted))
-            self._look_for_a_worker(failed)
+            if obligation_id not in self._looking:  # an operator may be faster
+                self._looking[obligation_id] = asyncio.create_task(self._resume(failed))
             return
         self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
         logs.obligation_tried(self._report.ledger.obligation(obligation_id))
 
-    def _look_for_a_worker(self, obligation: Obligation) -> None:
-        """Resume a deferred obligation once some worker can; an operator may be faster."""
-        if obligation.obligation_id not in self._looking:
-            task = asyncio.create_task(self._resume(obligation))
-            self._looking[obligation.obligation_id] = task
+    async def _sleep(self, obligation: Obligation, moment: datetime, summary: str) -> None:
+        """Wait for the next attempt, and show its time."""
+        self._next_try = (obligation.obligation_id, moment)
+        workflow.set_current_details(self._page().markdown())
+        about = ui.summary(summary, tool=obligation.tool, what=obligation.title)
+        await workflow.sleep(until(moment), summary=about)
+        self._next_try = None
 
     async def _resume(self, obligation: Obligation) -> None:
+        """Resume a deferred obligation once some worker can."""
         needed = MissingState(
             error_type=CatalogNotFound.__name__, catalog=obligation.catalog_digest
         )
@@ -230,29 +225,7 @@ class RollbackWorkflow:
         self._write(obligation.compensated(outcome, at=workflow.now()))
         return None
 
-    async def _pause(self, obligation: Obligation, pause: timedelta) -> None:
-        """Wait for the next attempt, and show its time."""
-        self._next_try = NextTry(obligation.obligation_id, workflow.now() + pause)
-        ui.draw_rollback(self._page())
-        summary = ui.summary(ui.UNTIL_RETRY, tool=obligation.tool, what=obligation.title)
-        await workflow.sleep(pause, summary=summary)
-        self._next_try = None
-
-    async def _wait_until_settled(self, obligation: Obligation) -> None:
-        """Wait until a call whose outcome is unknown can no longer arrive.
-
-        An earlier cancel would find nothing, and the late booking would arrive after its cancel.
-        """
-        if obligation.state is not ObligationState.INTENDED:
-            return
-        self._next_try = NextTry(obligation.obligation_id, obligation.deadline)
-        ui.draw_rollback(self._page())
-        summary = ui.summary(ui.UNTIL_SETTLED, tool=obligation.tool, what=obligation.title)
-        await workflow.sleep(until(obligation.deadline), summary=summary)
-        self._next_try = None
-
     async def _signal_mission(self) -> None:
-        """Report to the mission, which may be waiting for the rollback."""
         owner = self._input.workflow_id or self._input.mission_id
         handle = workflow.get_external_workflow_handle(owner)
         try:
@@ -281,10 +254,8 @@ class RollbackWorkflow:
             raise self._not_parked(decision)
 
     def _not_parked(self, decision: ResolveInput) -> ApplicationError:
-        wanted = decision.obligation_id
-        return refuse(
-            QuestionError(wanted, self._report.why_not_parked(wanted), code="ObligationNotParked")
-        )
+        wanted, why = decision.obligation_id, self._report.why_not_parked(decision.obligation_id)
+        return refuse(QuestionError(wanted, why, code="ObligationNotParked"))
 
     def report(self) -> RollbackReport:
         """Return the current report of the rollback."""
@@ -310,7 +281,7 @@ class RollbackWorkflow:
         page = self._page()
         found_the_same = self._shown is not None and page.found_by == self._shown.found_by
         if found_the_same:
-            ui.draw_rollback(page)
+            workflow.set_current_details(page.markdown())
         else:
             ui.show_rollback(page)
         self._shown = page

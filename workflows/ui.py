@@ -104,18 +104,12 @@ def show_rollback(page: RollbackPage) -> None:
     )
     parked = report.model_copy(update={"ledger": Ledger(obligations=tuple(report.parked))})
     workflow.upsert_memo({names.PARKED_MEMO: parked if report.parked or report.blocked else None})
-    draw_rollback(page)
-
-
-def draw_rollback(page: RollbackPage) -> None:
-    """Update a rollback's page."""
     workflow.set_current_details(page.markdown())
 
 
 def _several(
     key: SearchAttributeKey[Sequence[str]], values: Sequence[str]
 ) -> SearchAttributeUpdate[Any]:
-    """Return the update of a list attribute; an empty list removes the attribute."""
     return key.value_set([str(value) for value in values]) if values else key.value_unset()
 
 

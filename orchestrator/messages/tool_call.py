@@ -222,6 +222,13 @@ class PreparedCall(Enclosing):
     cancel: CancelCall | None = None
     """Set for a cancel tool: the effects of this mission that it may cancel."""
 
+    @property
+    def made(self) -> ToolCall:
+        """The call, which has to be there."""
+        if self.call is None:
+            raise RuntimeError(f"{self.title} cannot be called")
+        return self.call
+
 
 class OverchargeInput(PrepareInput):
     """A call that cost more than was approved; its leg asks whether to keep the effect."""
