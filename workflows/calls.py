@@ -15,18 +15,13 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject, Record, shared_fields
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
-    from orchestrator.messages.failure_details import MOST_WORKERS, ModelCheck
-    from orchestrator.messages.leg import HandOverInput, HandOverPlan, LegInput
+    from orchestrator.messages.failure_details import MOST_WORKERS
     from orchestrator.messages.mission import BegunPlan
     from orchestrator.messages.mission_policy import BeginInput, CatalogPin
     from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.rollback import CompensateInput
     from orchestrator.messages.step import (
-        DiscoverInput,
-        DiscoverOutput,
-        OfferedTool,
-        OfferInput,
-        OfferOutput,
+        KeptMessage,
         ThinkInput,
         Thought,
     )
@@ -74,109 +69,39 @@ async def pin_catalog() -> CatalogPin:
 
 
 async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
-    """Return the legs of a goal; the worker refuses a mission that its policy does not allow.
-
-    Args:
-        mission: the mission whose goal is split.
-        here: True if splitting takes no model, and can run as a local activity.
-    """
+    """Return the legs of a goal; the worker refuses a mission that its policy does not allow."""
     run = running.run_locally if here else running.run
     return await run(
         names.SPLIT_GOAL, mission, result_type=BegunPlan, summary=ui.SPLIT_GOAL, **running.SPLITTING
     )
 
 
-async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
-    """Return the leg for a handed-over part of another leg, by the worker's profiles."""
-    summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
-    return await running.run(
-        names.PLAN_HAND_OVER, wanted, result_type=HandOverPlan, summary=summary, **running.LOCAL
-    )
-
-
 async def think(context: StepContext, progress: Progress, *, here: bool) -> Thought:
-    """Think one step of a leg: select its tools, decide, and prepare the call.
-
-    Args:
-        context: of the step.
-        progress: the leg's current state.
-        here: True if the worker that runs the workflow task is tried first.
-    """
+    """Think one step of a leg: select its tools, decide, and prepare the call."""
     wanted = _wanted(progress, "", {})
-    label = ui.summary(ui.THINK, step=context.step)
-    if here and progress.is_short:
-        message = ThinkInput(step=context, call=wanted)
-        return await _from_store(
-            progress,
-            names.THINK,
-            message,
-            result_type=Thought,
-            summary=label,
-            reads=context,
-            here=True,
-            **_THINKING,
-        )
-    payload_refs, state = progress.payload_refs, progress.state
-    seen = state.observations
-    step = payload_refs.message(
-        context.model_copy(update={"observations": seen}),
-        of_mission=context.mission_id,
-        past=state.past,
-        keeps=True,
-    )
-    call = payload_refs.message(
-        wanted.model_copy(update={"observations": ()}),
-        of_mission=context.mission_id,
-        past=step.keep_as,
-    )
+    state, mission_id = progress.state, context.mission_id
+    message = ThinkInput(step=context, call=wanted)
+    kept: KeptMessage | None = None
+    if not (here and progress.is_short):
+        refs = progress.payload_refs
+        step = context.model_copy(update={"observations": state.observations})
+        kept = refs.message(step, of_mission=mission_id, past=state.past, keeps=True)
+        unseen = wanted.model_copy(update={"observations": ()})
+        call = refs.message(unseen, of_mission=mission_id, past=kept.keep_as)
+        message = ThinkInput(step=kept, call=call)
     thought = await _from_store(
         progress,
         names.THINK,
-        ThinkInput(step=step, call=call),
+        message,
         result_type=Thought,
-        summary=label,
-        reads=step,
+        summary=ui.summary(ui.THINK, step=context.step),
+        reads=kept or context,
         here=here,
         **_THINKING,
     )
-    progress.kept(step.keep_as, len(seen))
+    if kept is not None:
+        progress.kept(kept.keep_as, len(state.observations))
     return thought
-
-
-async def check_model(model: str) -> str:
-    """Return why the leg's workers cannot reach a model; empty if they can."""
-    summary = ui.summary(ui.CHECK_MODEL, model=model)
-    try:
-        checked = await running.run(
-            names.CHECK_MODEL,
-            ModelCheck(model=model),
-            result_type=ModelCheck,
-            summary=summary,
-            start_to_close_timeout=timedelta(seconds=15),
-            schedule_to_close_timeout=timedelta(seconds=60),
-            retry_policy=RetryPolicy(maximum_attempts=2),
-        )
-    except ActivityError as error:
-        return f"no worker could look it up: {first_words(error)}"
-    return checked.problem
-
-
-async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
-    """Return the names of tools that were not forwarded and match the query."""
-    wanted = DiscoverInput(query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall)
-    summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
-    found = await running.run(
-        names.DISCOVER_TOOLS, wanted, result_type=DiscoverOutput, summary=summary, **running.LOCAL
-    )
-    return found.tools
-
-
-async def offer_tools(wanted: OfferInput) -> tuple[OfferedTool, ...]:
-    """Return the tools to offer to an agent outside this project."""
-    offered = await running.run_locally(
-        names.OFFER_TOOLS, wanted, result_type=OfferOutput, summary=ui.OFFER_TOOLS, **running.LOCAL
-    )
-    return offered.tools
 
 
 async def prepare_call(
@@ -255,13 +180,26 @@ def _wanted(progress: Progress, tool: str, arguments: JsonObject) -> PrepareInpu
     )
 
 
+def _of_call(timeout_s: float, attempts: int) -> running.Limits:
+    timeout = timedelta(seconds=timeout_s)
+    return {
+        "start_to_close_timeout": call_limits.longest_attempt(timeout),
+        "schedule_to_close_timeout": call_limits.longest_call(timeout, attempts),
+        "heartbeat_timeout": running.HEARTBEAT,
+        "retry_policy": RetryPolicy(
+            initial_interval=call_limits.FIRST_PAUSE,
+            maximum_interval=call_limits.LONGEST_PAUSE,
+            maximum_attempts=attempts,
+        ),
+    }
+
+
 async def observe_call(wanted: ObserveInput) -> ObservedCall:
     """Make a call without its guards; without a word from its worker, its outcome is unknown.
 
     Raises:
         ActivityError: there is no such tool.
     """
-    timeout = timedelta(seconds=wanted.timeout_s)
     attempts = max(wanted.attempts, MOST_WORKERS)
     try:
         return await running.once(
@@ -269,14 +207,7 @@ async def observe_call(wanted: ObserveInput) -> ObservedCall:
             wanted,
             result_type=ObservedCall,
             summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
-            start_to_close_timeout=call_limits.longest_attempt(timeout),
-            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
-            heartbeat_timeout=running.HEARTBEAT,
-            retry_policy=RetryPolicy(
-                initial_interval=call_limits.FIRST_PAUSE,
-                maximum_interval=call_limits.LONGEST_PAUSE,
-                maximum_attempts=attempts,
-            ),
+            **_of_call(wanted.timeout_s, attempts),
         )
     except ActivityError as error:
         cause, missing = error.cause, missing_state_for_call(error)
@@ -291,13 +222,7 @@ async def observe_call(wanted: ObserveInput) -> ObservedCall:
 async def prepare_overcharge(
     progress: Progress, obligation: Obligation, *, asked: int = 1
 ) -> PreparedCall:
-    """Make the card on which people keep or cancel an overcharged effect; nothing is sent.
-
-    Args:
-        progress: the leg's current state, at the step that made the call.
-        obligation: the obligation that the call left.
-        asked: how often people are asked about it, this time included.
-    """
+    """Make the card on which people keep or cancel an overcharged effect; nothing is sent."""
     leg = progress.leg
     others = leg.state.ledger.without(obligation.obligation_id)
     spent = Spend.total([others.spent, others.set_aside])
@@ -352,7 +277,7 @@ async def _from_store(
     run = running.run_locally if here else running.run
     while True:
         try:
-            answer = await run(
+            return await run(
                 activity,
                 message,
                 result_type=result_type,
@@ -368,26 +293,20 @@ async def _from_store(
                     progress.payload_refs.forget()
                 raise
             progress.stall(why_of(error))
-            await _read_kept(reads or message)
+            # Until some worker can read the payloads, without growing the history.
+            await running.once(
+                names.READ_KEPT,
+                reads or message,
+                result_type=type(None),
+                summary=ui.READ_KEPT,
+                start_to_close_timeout=timedelta(seconds=60),
+                retry_policy=RetryPolicy(
+                    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
+                ),
+            )
             # Other workers may have the payload by now, and this worker may still not.
             run = running.run
             progress.stall("")
-        else:
-            return answer
-
-
-async def _read_kept(message: Record) -> None:
-    """Wait until some worker can read the message's payloads, without growing the history."""
-    await running.once(
-        names.READ_KEPT,
-        message,
-        result_type=type(None),
-        summary=ui.READ_KEPT,
-        start_to_close_timeout=timedelta(seconds=60),
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
-        ),
-    )
 
 
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postponed:
@@ -400,23 +319,19 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
     Cancelling the workflow does not cancel the call. Callers shield it, because only the answer to
     a call that was sent shows its effects.
     """
-    timeout = timedelta(seconds=call.timeout_s)
     if call.postponed:  # as in `compensate`; a call that may have arrived is not resent
         attempts = max(attempts, MOST_WORKERS)
+    summary, tool = ui.INVOKE_TOOL, f"{call.step_id}: {call.tool}" if call.step_id else call.tool
+    approver = ""
+    if call.grant is not None:
+        summary, approver = ui.INVOKE_APPROVED, call.grant.approver
     try:
-        outcome = await running.once(
+        return await running.once(
             names.INVOKE_TOOL,
             call,
             result_type=ToolOutcome,
-            summary=_invocation(call),
-            start_to_close_timeout=call_limits.longest_attempt(timeout),
-            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
-            heartbeat_timeout=running.HEARTBEAT,
-            retry_policy=RetryPolicy(
-                initial_interval=call_limits.FIRST_PAUSE,
-                maximum_interval=call_limits.LONGEST_PAUSE,
-                maximum_attempts=attempts,
-            ),
+            summary=ui.summary(summary, tool=tool, approver=approver),
+            **_of_call(call.timeout_s, attempts),
         )
     except ActivityError as error:
         missing = missing_state_for_call(error)
@@ -424,15 +339,6 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
             return ToolOutcome(kind="unknown", reason=first_words(error))
         arrived = call.may_have_arrived or not missing.nothing_sent
         return Postponed(missing, why_of(error), may_have_arrived=arrived)
-    return outcome
-
-
-def _invocation(call: ToolCall) -> str:
-    """Return the summary of a call: its step and tool, and who approved it."""
-    tool = f"{call.step_id}: {call.tool}" if call.step_id else call.tool
-    if call.grant is None:
-        return ui.summary(ui.INVOKE_TOOL, tool=tool)
-    return ui.summary(ui.INVOKE_APPROVED, tool=tool, approver=call.grant.approver)
 
 
 async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> CompensationOutcome:

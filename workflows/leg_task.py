@@ -14,6 +14,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
+    from orchestrator.messages import names
     from orchestrator.messages.leg import (
         Acting,
         HandedOver,
@@ -22,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
         LegResult,
         LegStatus,
     )
-    from orchestrator.messages.step import PlanStepOutput
+    from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepOutput
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (
         FINISH,
@@ -39,7 +40,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import left_to_do
-    from orchestrator.workflows import calls, ui
+    from orchestrator.workflows import running, ui
     from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
@@ -167,16 +168,13 @@ class Leg:
         else:
             self.progress.show(LegStatus.RUNNING)
         while self.progress.is_under_way:
-            await self._between_steps()
+            if self._shared.is_winding_down():
+                self._is_between_steps = True
+                await workflow.wait_condition(lambda: not self._shared.is_winding_down())
+                self._is_between_steps = False
             self.limits.check()
             self.progress.begin_step()
             await self._think_and_act()
-
-    async def _between_steps(self) -> None:
-        if self._shared.is_winding_down():
-            self._is_between_steps = True
-            await workflow.wait_condition(lambda: not self._shared.is_winding_down())
-            self._is_between_steps = False
 
     async def _think_and_act(self) -> None:
         thought = await self._thinking.next_step()
@@ -205,7 +203,20 @@ class Leg:
             case CallTools(calls=several):
                 await self._caller.call_all(several)
             case DiscoverTools(query=query):
-                await self._discover(query)
+                leg = self.progress.leg
+                found = await running.run(
+                    names.DISCOVER_TOOLS,
+                    DiscoverInput(
+                        query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall
+                    ),
+                    result_type=DiscoverOutput,
+                    summary=ui.summary(ui.DISCOVER_TOOLS, query=query),
+                    **running.LOCAL,
+                )
+                self.progress.discover(found.tools)
+                searched = CallTool(tool="tools.discover", arguments={"query": query})
+                self.progress.observe(searched, outcome="discovered", body=list(found.tools))
+                self.progress.record(f"discover {query!r}", f"{len(found.tools)} found")
             case AskUser() as wanted:
                 await self.questions.ask(wanted)
             case HandOver() as part:
@@ -230,13 +241,13 @@ class Leg:
                     outputs=outputs,
                 )
             case GiveUp(reason=reason):
-                self._give_up(reason)
+                # A leg whose cancel a person refused cancels nothing else.
+                keeps = self._caller.keeps_effects
+                self.progress.record("give up", "skipped" if keeps else "lost", reason)
+                raise LegSkipped(f"left out: {reason}") if keeps else LegFailed(reason)
 
     async def _until_due(self, wanted: CallTool | StepGoal) -> bool:
-        """Wait as long as a written workflow wants before a call; return True if it wanted to.
-
-        A new run of the mission continues the wait.
-        """
+        """Wait as long as a written workflow wants before a call; return True if it wanted to."""
         if not wanted.after_s:
             return False
         acting = self.progress.state.acting
@@ -266,24 +277,7 @@ class Leg:
                 self.progress.observe(wanted, outcome=outcome, error=one.why)
             self.progress.record(f"call {one.tool}", outcome, one.why)
 
-    def _give_up(self, reason: str) -> None:
-        """End the leg; a leg whose cancel a person refused cancels nothing else."""
-        keeps = self._caller.keeps_effects
-        self.progress.record("give up", "skipped" if keeps else "lost", reason)
-        raise LegSkipped(f"left out: {reason}") if keeps else LegFailed(reason)
-
-    async def _discover(self, query: str) -> None:
-        found = await calls.discover_tools(self.progress.leg, query)
-        self.progress.discover(found)
-        self.progress.observe(
-            CallTool(tool="tools.discover", arguments={"query": query}),
-            outcome="discovered",
-            body=list(found),
-        )
-        self.progress.record(f"discover {query!r}", f"{len(found)} found")
-
     async def _hand_over(self, wanted: HandOver) -> None:
-        """Hand a part to another agent, and record its result for the next step."""
         leg = self.progress.leg
         answer, call = await self._handed_over(
             HandOverAsked(
@@ -298,9 +292,9 @@ class Leg:
         if answer.status is LegStatus.SUCCEEDED:
             self.progress.observe(call, outcome="handed_over", body={"summary": answer.summary})
             self.progress.record(did, "done")
-            return
-        self.progress.observe(call, outcome="refused", error=answer.why)
-        self.progress.record(did, "refused", answer.why)
+        else:
+            self.progress.observe(call, outcome="refused", error=answer.why)
+            self.progress.record(did, "refused", answer.why)
 
     async def _reach_step_goal(self, goal: StepGoal) -> None:
         """Have a leg reach the goal of a workflow's step; the step gives the leg's outputs."""

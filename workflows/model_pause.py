@@ -6,15 +6,21 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ModelUnusable, QuestionError
     from orchestrator.messages import names
-    from orchestrator.messages.failure_details import ModelPause, ModelTrouble, ResumeInput
+    from orchestrator.messages.failure_details import (
+        ModelCheck,
+        ModelPause,
+        ModelTrouble,
+        ResumeInput,
+    )
     from orchestrator.messages.leg import LegStatus
-    from orchestrator.workflows import calls, logs, ui
-    from orchestrator.workflows.failures import LegFailed, refuse
+    from orchestrator.workflows import logs, running, ui
+    from orchestrator.workflows.failures import LegFailed, first_words, refuse
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import Pending, wait_with_timers
 
@@ -64,7 +70,7 @@ class ModelPauses:
         Args:
             trouble: of the model that was asked last.
             before: troubles of the other models that were asked in this round.
-            retries: False if only a person decides that, after answers that quote the model.
+            retries: False if only a person decides that.
 
         Raises:
             LegFailed: the policy's deadline has passed, or a person gave up.
@@ -130,13 +136,15 @@ class ModelPauses:
     def _following(
         self, trouble: ModelTrouble, before: Sequence[ModelTrouble], *, retries: bool
     ) -> ModelPause:
-        """Return the pause after one more failed round."""
         leg, now = self._progress.leg, workflow.now()
         since = now if self._pause is None else self._pause.since
         attempts = 1 if self._pause is None else self._pause.attempts + 1
         self._rounds += 1
         deadline = since + leg.policy.model_wait
-        wait = _wait_of(self._rounds, leg.policy.model_wait, trouble.retry_after)
+        # A policy that waits for weeks asks less often, so that the history stays short.
+        longest = max(_LONGEST_WAIT, leg.policy.model_wait / _MOST_ROUNDS)
+        wait = min(_FIRST_WAIT * 2 ** min(self._rounds - 1, 20), longest)
+        wait = max(wait, trouble.retry_after or wait)
         return ModelPause(
             pause_id=names.model_pause_id(leg.call_id),
             mission_id=leg.mission_id,
@@ -162,8 +170,6 @@ class ModelPauses:
         self._progress.record("wait for the model", "lost", why)
         return LegFailed(why)
 
-    # -- decisions of a person --------------------------------------------------------------------
-
     async def take(self, wanted: ResumeInput) -> ModelPause:
         """Apply a decision that `check` accepted; return the pause that it applies to.
 
@@ -181,7 +187,8 @@ class ModelPauses:
         if wanted.action == "give_up":
             self._given_up_by = wanted.by
         if wanted.action == "change_model":
-            await self._check_model(wanted.model)
+            if problem := await self._why_not(wanted.model):
+                raise refuse(ModelUnusable(wanted.model, problem))
             if not self._holds(wanted.pause_id):
                 raise _unknown(wanted.pause_id, "the leg has gone on meanwhile")
             self._progress.change_model(wanted.model, why=taken.reason, by=wanted.by or "a person")
@@ -189,10 +196,20 @@ class ModelPauses:
         self._pending.ends("resumed")
         return taken
 
-    async def _check_model(self, model: str) -> None:
-        problem = await calls.check_model(model)
-        if problem:
-            raise refuse(ModelUnusable(model, problem))
+    async def _why_not(self, model: str) -> str:
+        try:
+            checked = await running.run(
+                names.CHECK_MODEL,
+                ModelCheck(model=model),
+                result_type=ModelCheck,
+                summary=ui.summary(ui.CHECK_MODEL, model=model),
+                start_to_close_timeout=timedelta(seconds=15),
+                schedule_to_close_timeout=timedelta(seconds=60),
+                retry_policy=RetryPolicy(maximum_attempts=2),
+            )
+        except ActivityError as error:
+            return f"no worker could look it up: {first_words(error)}"
+        return checked.problem
 
     def _holds(self, pause_id: str) -> bool:
         return self._pause is not None and self._pause.pause_id == pause_id
@@ -204,21 +221,10 @@ class ModelPauses:
             ApplicationError: typed PauseUnknown or ModelUnusable.
         """
         if not self._holds(wanted.pause_id):
-            why = "this leg does not wait for its model under that id"
-            raise _unknown(wanted.pause_id, why)
+            raise _unknown(wanted.pause_id, "this leg does not wait for its model under that id")
         if (wanted.action == "change_model") is not bool(wanted.model.strip()):
             raise refuse(ModelUnusable(wanted.model, "name it exactly when it is to be changed"))
 
 
 def _unknown(pause_id: str, why: str) -> ApplicationError:
     return refuse(QuestionError(pause_id, why, code="PauseUnknown"))
-
-
-def _wait_of(rounds: int, whole: timedelta, asked: timedelta | None) -> timedelta:
-    """Return the pause before the next request: doubled each time, and at least Retry-After.
-
-    A policy that waits for weeks asks less often, so that the history of the leg stays short.
-    """
-    longest = max(_LONGEST_WAIT, whole / _MOST_ROUNDS)
-    own: timedelta = min(_FIRST_WAIT * 2 ** min(rounds - 1, 20), longest)
-    return own if asked is None else max(own, asked)

@@ -96,7 +96,8 @@ class Progress:
         """Usage of planning the step, until its first record reports it."""
         self._left_off: Acting | None = leg.state.acting
         """The decision that was being carried out when the leg ended."""
-        self._is_suspended = False
+        self.is_suspended = False
+        """True if a new run continues from the state, which is frozen."""
         self.payload_refs = PayloadRefs()
         """Parts of the leg that the store has, so that no message carries them again."""
 
@@ -109,11 +110,6 @@ class Progress:
     def state(self) -> LegState:
         """Return the leg's current state."""
         return self._leg.state
-
-    @property
-    def is_suspended(self) -> bool:
-        """True if a new run continues from the state."""
-        return self._is_suspended
 
     @property
     def is_short(self) -> bool:
@@ -238,12 +234,7 @@ class Progress:
         self._update(observations=(*before, cancelled))
 
     def kept(self, key: str, count: int) -> None:
-        """Drop the oldest observations, which are stored under this key.
-
-        Args:
-            key: of all observations up to and including these.
-            count: the number of observations to drop.
-        """
+        """Drop the oldest observations, which are stored under this key."""
         seen = self.state.observations
         known = self.leg.model_copy(
             update={"state": self.state.model_copy(update={"observations": seen[:count]})}
@@ -306,18 +297,14 @@ class Progress:
         )
         self._usage = None
         logs.step_done(self._leg, record)
-        self._add(record)
-        self.show(self.state.status)
-
-    def _add(self, record: StepRecord) -> None:
-        """Add the record of a step; of the oldest ones only the count remains."""
         steps = (*self.state.steps, record)
-        over = max(0, len(steps) - _MOST_STEPS)
+        over = max(0, len(steps) - _MOST_STEPS)  # of the oldest records only the count remains
         self._update(
             steps=steps[over:],
             steps_before=self.state.steps_before + over,
             called=with_called(self.state.called, steps[:over]),
         )
+        self.show(self.state.status)
 
     # -- results of steps -------------------------------------------------------------------------
 
@@ -357,14 +344,7 @@ class Progress:
         self._update(model=self.state.model.model_copy(update=renewed))
 
     def change_model(self, name: str, *, why: str, by: str = "", passing_over: str = "") -> None:
-        """Continue with another model, and store the reason.
-
-        Args:
-            name: of the model; empty for the worker's default.
-            why: what is wrong with the previous model.
-            by: the person who decided; empty for the list of the agent's profile.
-            passing_over: a model that must not be asked again automatically, if any.
-        """
+        """Continue with another model, and store the reason."""
         before = self.state.model
         change = ModelChange(model=name, why=why, by=by, at=workflow.now())
         over = (*before.passed_over, passing_over) if passing_over else before.passed_over
@@ -431,7 +411,7 @@ class Progress:
 
     def suspend(self) -> None:
         """Freeze the current state: a new run of the mission continues from it."""
-        self._is_suspended = True
+        self.is_suspended = True
 
     # -- status -----------------------------------------------------------------------------------
 
@@ -468,7 +448,7 @@ class Progress:
         self._update(status=status)
 
     def _update(self, **changes: object) -> None:
-        if self._is_suspended:
+        if self.is_suspended:
             return
         state = self.state.model_copy(update=changes)
         self._leg = self._leg.model_copy(update={"state": state})

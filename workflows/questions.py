@@ -108,10 +108,24 @@ class QuestionDesk:
             if wanted in self.closed:
                 why = f"it is closed: {self.closed[wanted]}"
             raise refuse(QuestionError(wanted, why, code="QuestionUnknown"))
+        values, fields = answer.values, question.fields
         if question.hold is not None:
-            _check_hold_answer(question, answer)
-        elif problem := _problem(question, answer.values):
-            raise refuse(QuestionError(wanted, problem, code="AnswerInvalid"))
+            optional = {n: one["default"] for n, one in fields.items() if "default" in one}
+            problems = list(answer_problems(fields, {**optional, **values}))
+            if not problems:
+                problems = [*hold_problems(question.hold, values)]
+                problems += _personal_values(question.hold, values)
+        elif question.server:
+            problems = list(input_problems(fields, values))
+        elif values and not fields:
+            problems = [
+                "answer without a value; what was stored or configured is looked up there and must "
+                "not be sent here"
+            ]
+        else:
+            problems = list(answer_problems(fields, values))
+        if problems:
+            raise refuse(QuestionError(wanted, "; ".join(problems), code="AnswerInvalid"))
 
     async def take(self, answer: AnswerInput) -> bool:
         """Take an answer that `check` accepted; return False if its question is over.
@@ -154,9 +168,22 @@ class Questions:
         The values themselves are not sent here. The worker looks them up, and does not rely on the
         answer.
         """
-        question = _request_for(tool, prepared)
+        parts = []
+        if personal := prepared.missing_personal:
+            commands = " and ".join(f"orchestrator pii {name}" for name in personal)
+            parts.append(
+                f"{tool} needs {', '.join(personal)}, which the PII vault does not hold. Store it "
+                f"({commands})"
+            )
+        if prepared.obstacles:
+            faults = "; ".join(prepared.obstacles)
+            parts.append(
+                f"{tool} cannot be sent yet: {faults}. Put it right where the workers run (one "
+                "that reads its environment must be started again)"
+            )
+        question = f"{'. '.join(parts)}, then answer this question without a value."
         wanted = AskUser(question=question, why=f"{tool} cannot be called without it", fields={})
-        await self.ask(wanted, personal=prepared.missing_personal)
+        await self.ask(wanted, personal=personal)
 
     async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
         """Wait for the answer, and store it in the leg.
@@ -258,53 +285,6 @@ class Questions:
     def check(self, answer: AnswerInput) -> None:
         """Refuse an answer to another question, or with values that were not asked for."""
         self._desk.check(answer)
-
-
-def _request_for(tool: str, prepared: PreparedCall) -> str:
-    """Return instructions for making a call possible, in sentences."""
-    parts = []
-    if prepared.missing_personal:
-        names = prepared.missing_personal
-        commands = " and ".join(f"orchestrator pii {name}" for name in names)
-        parts.append(
-            f"{tool} needs {', '.join(names)}, which the PII vault does not hold. Store it "
-            f"({commands})"
-        )
-    if prepared.obstacles:
-        faults = "; ".join(prepared.obstacles)
-        parts.append(
-            f"{tool} cannot be sent yet: {faults}. Put it right where the workers run (one that "
-            "reads its environment must be started again)"
-        )
-    return f"{'. '.join(parts)}, then answer this question without a value."
-
-
-def _problem(question: Question, values: JsonObject) -> str:
-    """Return why these values do not answer the question, in one sentence; empty if they do."""
-    if question.server:
-        return "; ".join(input_problems(question.fields, values))
-    if values and not question.fields:
-        return (
-            "answer without a value; what was stored or configured is looked up there and must "
-            "not be sent here"
-        )
-    return "; ".join(answer_problems(question.fields, values))
-
-
-def _check_hold_answer(question: Question, answer: AnswerInput) -> None:
-    """Refuse values that do not answer a hold's question.
-
-    Raises:
-        ApplicationError: typed AnswerInvalid; it quotes no argument.
-    """
-    optional = {n: one["default"] for n, one in question.fields.items() if "default" in one}
-    problems = list(answer_problems(question.fields, {**optional, **answer.values}))
-    if not problems and question.hold is not None:
-        problems = [*hold_problems(question.hold, answer.values)]
-        problems += _personal_values(question.hold, answer.values)
-    if problems:
-        reason = "; ".join(problems)
-        raise refuse(QuestionError(answer.question_id, reason, code="AnswerInvalid"))
 
 
 def _personal_values(hold: Hold, values: JsonObject) -> list[str]:

@@ -16,6 +16,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import CatalogNotFound, OrchestratorError, QuestionError
+    from orchestrator.core.record import shared_fields
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MissingState
     from orchestrator.messages.rollback import (
@@ -83,12 +84,7 @@ class RollbackWorkflow:
 
     async def _roll_back(self) -> RollbackReport:
         self._show(RollbackStatus.COLLECTING)
-        wanted = CollectLedgerInput(
-            mission_id=self._input.mission_id,
-            ledger=self._input.ledger,
-            take_over=self._input.take_over,
-            abandoned=self._input.abandoned,
-        )
+        wanted = CollectLedgerInput(**shared_fields(self._input, CollectLedgerInput))
         pause = _FIRST_PAUSE
         while (collected := await self._collected(wanted)) is None:
             await workflow.sleep(pause, summary=ui.UNTIL_ROLLBACK)

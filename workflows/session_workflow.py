@@ -8,7 +8,7 @@ returns one.
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pydantic import Field
@@ -241,7 +241,9 @@ class SessionWorkflow:
     @outcome.validator
     def check_outcome(self, asked: CallQuery) -> None:
         """Refuse the id of no call."""
-        self._check_known(asked.call_id)
+        if asked.call_id not in self._calls:
+            reason = f"it has no call {asked.call_id!r}; give an id of `begin`"
+            raise self._refused("CallUnknown", reason)
 
     @workflow.update(name=names.OFFER_UPDATE)
     async def offer(self, wanted: SessionOffer) -> OfferOutput:
@@ -312,20 +314,18 @@ class SessionWorkflow:
             if self._tasks:
                 await workflow.wait_condition(lambda: self._end is not None or not self._tasks)
             elif workflow.now() < due:
-                await self._wait(until(due))
+                with contextlib.suppress(TimeoutError):
+                    await workflow.wait_condition(
+                        lambda: self._end is not None or self._is_ready_for_new_run(),
+                        timeout=until(due),
+                        timeout_summary=ui.SESSION_IDLE,
+                    )
             elif self._terms.on_idle == "park":
                 await self._parked(due)
             else:
                 reason = f"nobody has touched the session for {self._terms.idle_limit}"
                 self._end = EndSession(how="rollback", reason=reason)
         return self._end
-
-    async def _wait(self, longest: timedelta) -> None:
-        def is_over() -> bool:
-            return self._end is not None or self._is_ready_for_new_run()
-
-        with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(is_over, timeout=longest, timeout_summary=ui.SESSION_IDLE)
 
     async def _parked(self, due: datetime) -> None:
         """Show that nobody uses the session, until somebody does."""
@@ -368,15 +368,9 @@ class SessionWorkflow:
         memo[names.TERMS_MEMO] = self._terms.digest
         workflow.continue_as_new(SessionInput(**dict(self._terms), before=state), memo=memo)
 
-    # -- refusals ---------------------------------------------------------------------------------
-
     def _check_not_over(self) -> None:
         if self._end is not None:
             raise self._refused("SessionOver", "it is over; start another with client.session()")
-
-    def _check_known(self, call_id: str) -> None:
-        if call_id not in self._calls:
-            raise self._refused("CallUnknown", f"it has no call {call_id!r}; give an id of `begin`")
 
     def _refused(self, code: str, reason: str) -> ApplicationError:
         return refuse(SessionError(workflow.info().workflow_id, reason, code=code))

@@ -4,7 +4,7 @@ Invariant: `swept_until` moves only past missions that were dealt with. A missio
 examined is examined again by the next sweep. A long sweep continues as new.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -36,24 +36,29 @@ class SweepWorkflow:
     @workflow.run
     async def run(self, sweep: SweepInput) -> SweepReport:
         """Examine each mission once; return the rollbacks that were started."""
-        sweep = _begun(sweep)
+        if sweep.began_at is None:  # it starts where the schedule's last sweep stopped
+            last = workflow.get_last_completion_result(SweepReport)
+            since = last.swept_until - _LAG if last is not None and last.swept_until else None
+            changes = {"began_at": workflow.now(), "closed_after": since}
+            sweep = sweep.model_copy(update=changes)
+        report = sweep.report
         for _ in range(_PAGES_PER_RUN):
             page = await _found(sweep)
             for mission_id in page.mission_ids:
-                sweep = _noted(sweep, await _recover(mission_id))
-            sweep = sweep.model_copy(update={"page_token": page.page_token})
+                recovery = await _recover(mission_id)
+                noted: dict[str, object] = {"looked_at": report.looked_at + 1}
+                if recovery.done in ("started", "restarted"):
+                    noted["started"] = (*report.started, recovery.mission_id)
+                if recovery.done == "unreadable":
+                    noted["unreadable"] = (*report.unreadable, recovery)
+                report = report.model_copy(update=noted)
+            sweep = sweep.model_copy(update={"page_token": page.page_token, "report": report})
             if not page.page_token:
-                return _concluded(sweep)
+                until = sweep.began_at
+                if report.unreadable:
+                    until = sweep.closed_after + _LAG if sweep.closed_after is not None else None
+                return report.model_copy(update={"swept_until": until})
         workflow.continue_as_new(sweep)
-
-
-def _begun(sweep: SweepInput) -> SweepInput:
-    """Return the current sweep; a new sweep starts where its schedule's last one stopped."""
-    if sweep.began_at is not None:
-        return sweep
-    last = workflow.get_last_completion_result(SweepReport)
-    since = last.swept_until - _LAG if last is not None and last.swept_until else None
-    return sweep.model_copy(update={"began_at": workflow.now(), "closed_after": since})
 
 
 async def _found(sweep: SweepInput) -> FindStrandedOutput:
@@ -82,20 +87,3 @@ async def _recover(mission_id: str) -> Recovery:
         )
     except ActivityError as error:
         return Recovery(mission_id=mission_id, done="unreadable", why=first_words(error))
-
-
-def _noted(sweep: SweepInput, recovery: Recovery) -> SweepInput:
-    report = sweep.report
-    changes: dict[str, object] = {"looked_at": report.looked_at + 1}
-    if recovery.done in ("started", "restarted"):
-        changes["started"] = (*report.started, recovery.mission_id)
-    if recovery.done == "unreadable":
-        changes["unreadable"] = (*report.unreadable, recovery)
-    return sweep.model_copy(update={"report": report.model_copy(update=changes)})
-
-
-def _concluded(sweep: SweepInput) -> SweepReport:
-    swept_until: datetime | None = sweep.began_at
-    if sweep.report.unreadable:
-        swept_until = sweep.closed_after + _LAG if sweep.closed_after is not None else None
-    return sweep.report.model_copy(update={"swept_until": swept_until})

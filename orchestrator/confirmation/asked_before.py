@@ -42,15 +42,11 @@ class AskedCall(Record):
     tool: str
     title: str = ""
     shown: tuple[CardLine, ...] = Field(default=(), description="lines of its card")
-    meanings: tuple[str, ...] = Field(
-        default=(), description="digests of tool and arguments: as proposed, and as amended"
-    )
+    meanings: tuple[str, ...] = Field(default=(), description="digests, as proposed and as amended")
     price: Money | None = None
     fate: Fate = "waiting"
     by: str = Field(default="", description="the person or policy that decided")
-    words: str = Field(
-        default="", description="reason or request of the person, or of the provider"
-    )
+    words: str = Field(default="", description="reason or request of the person, or the provider's")
     at: datetime | None = None
     cancels: bool = Field(default=False, description="True if the call cancels an obligation")
 

@@ -57,18 +57,14 @@ def call_digest(
 class ConfirmationCard(Record):
     """The card that a person reads before a side effect happens. Personal fields are masked."""
 
-    confirmation_id: str = Field(
-        description="id of the call (mission, leg, step), and the round if it is asked again"
-    )
+    confirmation_id: str = Field(description="id of the call, and the round if asked again")
     mission_id: str
     leg_id: str
     card_type: str
     heading: str = Field(default="", description="title of its type")
     title: str
     tool: str
-    content: Content | None = Field(
-        default=None, description="parts of its type; None if the type has none"
-    )
+    content: Content | None = Field(default=None, description="of its type; None if that has none")
     lines: tuple[CardLine, ...] = Field(default=(), description="lines without another place")
     unordered: str = Field(
         default="",
@@ -80,34 +76,23 @@ class ConfirmationCard(Record):
     agent: str = Field(default="", description="agent that makes the call")
     reason: str = Field(default="", description="the planner's reason, which nothing proves")
     warnings: tuple[str, ...] = Field(default=(), description="warnings for the approver")
-    exceeds_budget: bool = Field(
-        default=False,
-        description="True if the price exceeds the remaining budget, so that it cannot be sent",
-    )
+    exceeds_budget: bool = Field(default=False, description="the budget does not allow the call")
     is_unfounded: bool = Field(
         default=False,
         description="True if an id comes from no answer or person, or its thing differs "
         "from the arguments: no standing approval covers the call",
     )
-    asked_because: str = Field(
-        default="", description="reasons why the call is asked about again, in sentences"
-    )
+    asked_because: str = Field(default="", description="why it is asked about again")
     changes: tuple[Change, ...] = Field(default=(), description="differences from the earlier card")
-    named: tuple[NamedThing, ...] = Field(
-        default=(), description="things that the ids among the arguments stand for"
-    )
+    named: tuple[NamedThing, ...] = Field(default=(), description="that ids of the arguments name")
     totals: tuple[Amount, ...] = Field(default=(), description="sums of lists of items")
     other_inputs: tuple[CardLine, ...] = Field(
         default=(),
         description="further inputs that are sent: vault values, own references, explained ids",
     )
     arguments: JsonObject = Field(default_factory=dict)
-    personal: tuple[str, ...] = Field(
-        default=(), description="names of arguments that take handles only"
-    )
-    inputs: tuple[str, ...] | None = Field(
-        default=None, description="names of arguments that may be amended; None for any"
-    )
+    personal: tuple[str, ...] = Field(default=(), description="arguments that take handles only")
+    inputs: tuple[str, ...] | None = Field(default=None, description="what is amendable; None: any")
     price: Money | None = None
     cancellation: str = Field(default="", description="whether and how it can be cancelled")
     cancel_terms: CancelTerms | None = None
@@ -119,16 +104,12 @@ class ConfirmationCard(Record):
     expires_at: datetime | None = None
     requester: str = Field(default="", description="requester of the mission")
     requester_may_approve: bool = True
-    approvers: tuple[str, ...] = Field(
-        default=(), description="patterns of permitted approvers; empty for anybody"
-    )
+    approvers: tuple[str, ...] = Field(default=(), description="patterns of people; empty: anybody")
     operators_approvers: tuple[str, ...] = Field(
         default=(), description="patterns of the worker's policy, which must match as well"
     )
     approvals_needed: int = Field(default=1, description="number of different approvers")
-    approved_by: tuple[str, ...] = Field(
-        default=(), description="approvers so far, while it waits for another"
-    )
+    approved_by: tuple[str, ...] = Field(default=(), description="so far; it waits for another")
     signed: bool = Field(default=False, description="True if decisions need a signature")
     max_sign_in_age: timedelta | None = Field(
         default=None,
@@ -138,9 +119,7 @@ class ConfirmationCard(Record):
         default=None,
         description="what a rule made with the approval may cover; None: the policy permits none",
     )
-    round: int = Field(
-        default=1, description="number of times the call was asked about, this one included"
-    )
+    round: int = Field(default=1, description="how often it was asked about, this time included")
     reminded: int = Field(default=0, description="number of reminders so far")
 
     def sections(self) -> tuple[CardSection, ...]:
@@ -281,9 +260,7 @@ class Approve(_OfPerson):
 
     kind: Literal["approve"] = "approve"
     digest: str
-    again: SameAgain | None = Field(
-        default=None, description="a rule for later calls of the mission; None: for this call only"
-    )
+    again: SameAgain | None = Field(default=None, description="a rule for later calls; None: none")
 
 
 class Amend(_OfPerson):
@@ -336,9 +313,7 @@ class DecisionReceipt(Record):
     confirmation_id: str
     accepted: Past
     at: datetime
-    card: ConfirmationCard | None = Field(
-        default=None, description="the open card: amended, or waiting for another approver"
-    )
+    card: ConfirmationCard | None = Field(default=None, description="the open card, if one is open")
 
 
 class DecisionRecord(Record):
@@ -351,17 +326,11 @@ class DecisionRecord(Record):
     digest: str
     reason: str = Field(default="", description="reason of a rejection, or text of a response")
     then: str = Field(default="", description="what follows a rejection")
-    issuer: str = Field(
-        default="", description="issuer that vouches for the approver; empty if none does"
-    )
+    issuer: str = Field(default="", description="that vouches for the approver; empty: none does")
     signature: str = ""
-    again: SameAgain | None = Field(
-        default=None, description="the rule that the approval made for later calls"
-    )
+    again: SameAgain | None = Field(default=None, description="the rule that the approval made")
     rule: str = Field(default="", description="the rule that approved it; empty: a person did")
-    opened_at: datetime | None = Field(
-        default=None, description="time at which its card was opened"
-    )
+    opened_at: datetime | None = Field(default=None, description="when its card was opened")
 
 
 PAST: Final[dict[str, Past]] = {
@@ -425,13 +394,9 @@ class Grant(Record):
     digest: str
     approver: str = Field(description="approvers, or the name of the standing approval")
     granted_at: datetime
-    opened_at: datetime | None = Field(
-        default=None, description="time at which its card was opened"
-    )
+    opened_at: datetime | None = Field(default=None, description="when its card was opened")
     approvals: tuple[Approval, ...] = Field(default=(), description="empty for a standing approval")
-    again: AgainRule | None = Field(
-        default=None, description="the rule that a person made on an earlier card, if it gives this"
-    )
+    again: AgainRule | None = Field(default=None, description="the rule of an earlier card, if any")
 
     def of_people(self) -> tuple[Approval, ...]:
         """Return the approvals; a grant without any counts as one by its named approver."""

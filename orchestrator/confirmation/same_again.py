@@ -87,12 +87,8 @@ class AgainTerms(Record):
 
     max_amount: Money
     max_time: timedelta
-    free: tuple[InputPath, ...] = Field(
-        default=(), description="inputs that differ anyway: the price, and own references"
-    )
-    fixed: tuple[str, ...] = Field(
-        default=(), description="inputs that have to stay equal: those with personal values"
-    )
+    free: tuple[InputPath, ...] = Field(default=(), description="the price, and own references")
+    fixed: tuple[str, ...] = Field(default=(), description="stay equal: those with personal values")
 
     def choices(self, arguments: JsonObject) -> tuple[str, ...]:
         """Return the inputs that the person may let differ."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
-from pydantic import Field, JsonValue, computed_field, field_validator, model_validator
+from pydantic import Field, computed_field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.confirmation.same_again import AgainRecord
@@ -205,9 +205,7 @@ class PlanAnswer(Record):
     id: str = Field(description="id of the question or the card")
     outcome: Came
     text: str = Field(default="", description="the reworded goal, or the reason")
-    by: str = Field(
-        default="", description="the person who answered: claimed, or proved by a signature"
-    )
+    by: str = Field(default="", description="who answered: claimed, or proved by a signature")
     at: datetime
     doubts: tuple[Doubt, ...] = Field(default=(), description="doubts that the question was about")
 
@@ -272,10 +270,13 @@ class MissionResult(Record):
         if not isinstance(ledger, dict):
             return data
         made = {one["obligation_id"]: one.get("response") for one in ledger.get("obligations", ())}
+
+        def answered(fact: JsonObject) -> JsonObject:
+            answer = made.get(f"{data['mission_id']}.{fact['source']}")
+            return fact if answer is None else {"body": answer, **fact}
+
         legs = [
-            {**leg, "facts": [_answered(one, data["mission_id"], made) for one in leg["facts"]]}
-            if leg.get("facts")
-            else leg
+            {**leg, "facts": [*map(answered, leg["facts"])]} if leg.get("facts") else leg
             for leg in data.get("legs", ())
         ]
         return {**data, "legs": legs}
@@ -357,17 +358,15 @@ class MissionResult(Record):
         changed = self.model_copy(update={"status": status, "ledger": ledger})
         if status not in _AFTER_ROLLBACK or not self.summary or self.summary_before:
             return changed
-        said = {"summary": _summary_of(changed), "summary_before": self.summary}
+        counts = {"cancelled": len(changed.cancelled), "left standing": len(changed.left)}
+        counts["still to be taken back"] = len(changed.receipts)
+        counted = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+        named = status.value.replace("_", " ").capitalize()
+        said = {
+            "summary": f"{named}: {counted or 'nothing of it stood'}.",
+            "summary_before": self.summary,
+        }
         return changed.model_copy(update=said)
-
-
-def _summary_of(result: MissionResult) -> str:
-    """Return the summary of a mission that is, or was, rolled back."""
-    counts = {"cancelled": len(result.cancelled), "left standing": len(result.left)}
-    counts["still to be taken back"] = len(result.receipts)
-    counted = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
-    status = result.status.value.replace("_", " ")
-    return f"{status.capitalize()}: {counted or 'nothing of it stood'}."
 
 
 def final_status(
@@ -423,9 +422,7 @@ class CarriedMission(Record):
     answers: tuple[PlanAnswer, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     planning: Used = Field(default_factory=Used, description="usage before its legs began")
-    legs: tuple[LegInput, ...] = Field(
-        default=(), description="legs under way, in order of their start"
-    )
+    legs: tuple[LegInput, ...] = Field(default=(), description="legs under way, by their start")
     results: tuple[LegResult, ...] = Field(default=(), description="results of ended legs")
     taken: dict[str, Spend] = Field(default_factory=dict)
     """Money spent or reserved, by leg."""
@@ -532,11 +529,6 @@ def with_called(known: tuple[str, ...], steps: Iterable[StepRecord]) -> tuple[st
     """Return known tools and those of successful steps, without duplicates."""
     called = (step.called for step in steps if step.outcome == "succeeded")
     return tuple(dict.fromkeys([*known, *filter(None, called)]))
-
-
-def _answered(fact: JsonObject, mission_id: str, made: Mapping[str, JsonValue]) -> JsonObject:
-    answer = made.get(f"{mission_id}.{fact['source']}")
-    return fact if answer is None else {"body": answer, **fact}
 
 
 def as_sent(result: MissionResult) -> MissionResult:

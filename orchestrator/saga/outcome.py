@@ -29,13 +29,8 @@ class FollowUp(Record):
     tool: str
     title: str
     inputs: JsonObject = Field(description="personal fields as handles")
-    asks_for: tuple[str, ...] = Field(
-        default=(), description="required inputs of a cancel without a value"
-    )
-    until: datetime | None = Field(
-        default=None,
-        description="time until which the provider cancels; None if no end is declared",
-    )
+    asks_for: tuple[str, ...] = Field(default=(), description="required inputs without a value")
+    until: datetime | None = Field(default=None, description="end of its window; None: no end")
     fee: Money | None = Field(default=None, description="cost of cancelling")
 
 
@@ -177,9 +172,7 @@ class CompensationOutcome(Record):
     state: Literal["cancelled", "void", "parked"]
     note: str = ""
     refund: Money | None = None
-    fee: Money | None = Field(
-        default=None, description="fee that the provider keeps, by its answer"
-    )
+    fee: Money | None = Field(default=None, description="that the provider keeps, by its answer")
     named: tuple[Money, ...] = Field(default=(), description="amounts in the answer to the cancel")
 
 
@@ -187,26 +180,13 @@ class CompensationFailure(Record):
     """An attempt to cancel an obligation that settled nothing."""
 
     reason: str
-    counts: bool = Field(
-        default=True,
-        description="True if it uses up an attempt, as the provider may have worked on it",
-    )
-    arrived: bool = Field(
-        default=True, description="True if the cancel may have been carried out and its answer lost"
-    )
-    answered: bool = Field(
-        default=False, description="True if a cancel got a success status that was not believed"
-    )
-    doubted: bool = Field(
-        default=False, description="True if the answer to a cancel says that it was not done"
-    )
-    settles_after: timedelta | None = Field(
-        default=None, description="time for which the effect is only looked up again"
-    )
+    counts: bool = Field(default=True, description="it uses up an attempt: it may be worked on")
+    arrived: bool = Field(default=True, description="the cancel may be done, its answer lost")
+    answered: bool = Field(default=False, description="a success that was not believed")
+    doubted: bool = Field(default=False, description="the answer says that it was not done")
+    settles_after: timedelta | None = Field(default=None, description="it is only looked up so far")
     final: bool = Field(default=False, description="True if another attempt cannot end differently")
-    retry_after_s: float | None = Field(
-        default=None, description="delay that the provider asks for"
-    )
+    retry_after_s: float | None = Field(default=None, description="that the provider asks for")
     stalled: bool = Field(default=False, description="True if no worker had the required state")
 
 
