@@ -162,23 +162,16 @@ class ConfirmationCard(Record):
             )
         if self.card_type == PLAN:
             return choices_on_plan(self.confirmation_id, self.digest)
-        return choices_on(
-            self.confirmation_id,
-            self.digest,
-            changeable=self._changeable(),
-            is_sent=not self.exceeds_budget,
-        )
-
-    def _changeable(self) -> tuple[str, ...] | None:
-        """Return the inputs that a person may want to change, without generated references."""
-        if self.inputs is None:
-            return None
-        ours = {name for name, value in self.arguments.items() if self._is_ours(value)}
-        return tuple(
-            f"{name} (by its handle)" if name in self.personal else name
-            for name in self.inputs
-            if name not in ours
-        )
+        changeable = self.inputs
+        if changeable is not None:  # without generated references
+            ours = {name for name, value in self.arguments.items() if self._is_ours(value)}
+            changeable = tuple(
+                f"{name} (by its handle)" if name in self.personal else name
+                for name in changeable
+                if name not in ours
+            )
+        is_sent = not self.exceeds_budget
+        return choices_on(self.confirmation_id, self.digest, changeable=changeable, is_sent=is_sent)
 
     def _is_ours(self, value: JsonValue) -> bool:
         return isinstance(value, str) and value.startswith(f"{self.mission_id}.{self.leg_id}.")
@@ -208,7 +201,15 @@ class ConfirmationCard(Record):
         may = [", ".join(p) for p in (self.approvers, self.operators_approvers) if p]
         if not self.requester_may_approve:
             may.append("not the requester")
-        needed = self.approvals_needed
+        needed, rule = self.approvals_needed, ""
+        if self.again is not None:
+            choices = ", ".join(self.again.choices(self.arguments)) or "no input"
+            hours = self.again.max_time.total_seconds() / 3600
+            rule = (
+                f"later calls of this mission like this one, up to {self.again.max_amount} "
+                f"together and for at most {hours:.3g} h; of its inputs may be let differ: "
+                f"{choices}"
+            )
         lines = {
             "Requested by": self.requester,
             "Who may decide": "; and ".join(may),
@@ -216,20 +217,9 @@ class ConfirmationCard(Record):
             "Approved by": ", ".join(self.approved_by),
             "Approvers are": _KNOWN_BY[self.signed],
             "Signed in within": "" if self.max_sign_in_age is None else str(self.max_sign_in_age),
-            "A rule may cover": self._rule_text(),
+            "A rule may cover": rule,
         }
         return tuple(CardLine(label=k, value=v) for k, v in lines.items() if v)
-
-    def _rule_text(self) -> str:
-        """Return what a rule made with the approval may cover; empty if there can be none."""
-        if self.again is None:
-            return ""
-        choices = ", ".join(self.again.choices(self.arguments)) or "no input"
-        hours = self.again.max_time.total_seconds() / 3600
-        return (
-            f"later calls of this mission like this one, up to {self.again.max_amount} together "
-            f"and for at most {hours:.3g} h; of its inputs may be let differ: {choices}"
-        )
 
 
 _MOST_KEPT = 40
@@ -344,13 +334,16 @@ PAST: Final[dict[str, Past]] = {
 
 def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> DecisionRecord:
     """Return the record of a decision on a card."""
+    words = ""
+    if isinstance(decision, Reject | Respond):
+        words = decision.reason if isinstance(decision, Reject) else decision.text
     return DecisionRecord(
         confirmation_id=decision.confirmation_id,
         kind=PAST[decision.kind],
         approver=decision.approver,
         at=at,
         digest=card.digest,
-        reason=_words_of(decision),
+        reason=words,
         then=decision.then if isinstance(decision, Reject) else "",
         issuer=decision.issuer,
         signature=decision.signature,
@@ -369,13 +362,6 @@ def expiry_of(card: ConfirmationCard, at: datetime) -> DecisionRecord:
         digest=card.digest,
         opened_at=card.opened_at,
     )
-
-
-def _words_of(decision: Decision) -> str:
-    match decision:
-        case Reject(reason=words) | Respond(text=words):
-            return words
-    return ""
 
 
 class Approval(Record):
@@ -466,7 +452,9 @@ def as_markdown(card: ConfirmationCard) -> str:
     heading = markdown_text(card.heading or card.card_type)
     lines = [f"**{markdown_text(card.unordered)}**", ""] if card.unordered else []
     lines += [f"### {heading}: {markdown_text(card.title)}", ""]
-    lines += _again(card)
+    if card.asked_because:
+        changed = [f"- {_line(change.line())}" for change in card.changes]
+        lines += [f"**Asked again** {markdown_text(card.asked_because)}", "", *changed, ""]
     lines += [f"**Mind** {markdown_text(warning)}" for warning in card.warnings]
     lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.purpose()]
     lines.append("")
@@ -483,27 +471,15 @@ def as_markdown(card: ConfirmationCard) -> str:
     lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.oversight()]
     if card.expires_at is not None:
         lines.append(f"**Decide before** {card.expires_at:%Y-%m-%d %H:%M %Z}")
-    lines += _counted(card)
-    lines.append("")
+    counted = [f"asked for time no. {card.round}"] if card.round > 1 else []
+    counted += [f"reminded {card.reminded}x"] if card.reminded else []
+    lines += [", ".join(counted), ""] if counted else [""]
     lines += [
         f"- {choice.name}: {markdown_code(choice.command)} "
         f"({markdown_text('; '.join(choice.follows))})"
         for choice in card.choices()
     ]
     return "\n".join(lines)
-
-
-def _again(card: ConfirmationCard) -> list[str]:
-    if not card.asked_because:
-        return []
-    changed = [f"- {_line(change.line())}" for change in card.changes]
-    return [f"**Asked again** {markdown_text(card.asked_because)}", "", *changed, ""]
-
-
-def _counted(card: ConfirmationCard) -> list[str]:
-    again = [f"asked for time no. {card.round}"] if card.round > 1 else []
-    again += [f"reminded {card.reminded}x"] if card.reminded else []
-    return [", ".join(again)] if again else []
 
 
 def _line(line: CardLine) -> str:

@@ -259,13 +259,7 @@ def shortest(*waits: timedelta | None) -> timedelta | None:
 def approver_problem(
     approver: str, patterns: tuple[str, ...], *, groups: tuple[str, ...] = ()
 ) -> str | None:
-    """Return why this name may not decide on a card with these patterns; None if it may.
-
-    Args:
-        approver: the name.
-        patterns: of names and groups; empty for anybody.
-        groups: of the approver, as a signature proves them.
-    """
+    """Return why this name may not decide on a card with these patterns; None if it may."""
     if not approver.strip() or not approver.isprintable() or len(approver) > _LONGEST_NAME:
         return f"say who decides, by a name of at most {_LONGEST_NAME} printable characters"
     if _alike(approver).startswith(POLICY_PREFIX):

@@ -5,7 +5,7 @@ This project holds no secrets here: workflows and workers have public keys, and 
 
 import json
 from base64 import urlsafe_b64decode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
@@ -92,7 +92,14 @@ def read_public_keys(text: str | bytes, where: str) -> PublicKeys:
     """
     try:
         listed = json.loads(text)["keys"]
-        keys = [_checked(key, where) for key in listed if _is_ours(key, where)]
+        keys: list[JsonObject] = []
+        for key in listed:
+            if _is_ours(key, where):
+                made = _import(key)
+                if isinstance(made, RSAKey) and made.raw_value.key_size < _SMALLEST_RSA:
+                    least = f"an RSA key of fewer than {_SMALLEST_RSA} bits proves nothing"
+                    raise UsageError(f"{where}: {least}")
+                keys.append({name: key[name] for name in _KEPT if name in key})
     except (ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
         raise UsageError(f"{where} is no JWK set (RFC 7517): {_first_line(error)}") from error
     if len(keys) > _MOST_KEYS:
@@ -111,14 +118,6 @@ def _is_ours(key: JsonObject, where: str) -> bool:
     return any(_fits(key, alg) for alg in ALGORITHMS)
 
 
-def _checked(key: JsonObject, where: str) -> JsonObject:
-    """Return the relevant members of a key, after checking it."""
-    made = _import(key)
-    if isinstance(made, RSAKey) and made.raw_value.key_size < _SMALLEST_RSA:
-        raise UsageError(f"{where}: an RSA key of fewer than {_SMALLEST_RSA} bits proves nothing")
-    return {name: key[name] for name in _KEPT if name in key}
-
-
 def _import(key: JsonObject) -> Key:
     parameters: dict[str, Any] = {name: key[name] for name in _PARAMETERS if name in key}
     return _KEY_TYPES[str(key["kty"])].import_key(parameters)
@@ -127,17 +126,14 @@ def _import(key: JsonObject) -> Key:
 def _fits(key: JsonObject, alg: str) -> bool:
     kind, curve = ALGORITHMS[alg]
     operations = key.get("key_ops")
+    names = ("EdDSA", "Ed25519") if alg in ("EdDSA", "Ed25519") else (alg,)
     return (
         key.get("kty") == kind
         and key.get("crv") == curve
         and key.get("use", "sig") == "sig"
-        and key.get("alg", alg) in _names_of(alg)
+        and key.get("alg", alg) in names
         and (not isinstance(operations, list) or "verify" in operations)
     )
-
-
-def _names_of(alg: str) -> tuple[str, ...]:
-    return ("EdDSA", "Ed25519") if alg in ("EdDSA", "Ed25519") else (alg,)
 
 
 class SigningKey:
@@ -325,13 +321,20 @@ def proved_signer(
     named = _text(claims, "iss"), _text(claims, "sub")
     if not all(name.strip() and name.isprintable() for name in named):
         raise refusal.because("its signature does not name an approver (sub) and an issuer (iss)")
-    for said, name in zip((decision.issuer, decision.approver), named, strict=True):
-        if said and said.casefold() != name.casefold():
-            raise refusal.because(f"it says {said}, and its signature {name}")
-    signed_in_at = _signed_in_at(claims, refusal)
+    for stated, name in zip((decision.issuer, decision.approver), named, strict=True):
+        if stated and stated.casefold() != name.casefold():
+            raise refusal.because(f"it says {stated}, and its signature {name}")
+    said, signed_in_at, signed_at = claims.get("auth_time"), None, claims["iat"]
+    if said is not None:
+        if not (_is_number(said) and _is_number(signed_at) and 0 <= said <= signed_at):
+            raise refusal.because("the sign-in of its signature (auth_time) is no time before it")
+        signed_in_at = datetime.fromtimestamp(said, UTC)
     if max_age is not None and (signed_in_at is None or at - signed_in_at > max_age):
         raise unproved_sign_in(decision.confirmation_id, max_age)
-    return Signer(*named, _groups(claims, refusal), signed_in_at)
+    groups = claims.get("groups", [])
+    if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
+        raise refusal.because("the groups of its signature are no list of names")
+    return Signer(*named, tuple(map(str, groups)), signed_in_at)
 
 
 def unproved_sign_in(confirmation_id: str, max_age: timedelta) -> SignInTooOld:
@@ -342,22 +345,6 @@ def unproved_sign_in(confirmation_id: str, max_age: timedelta) -> SignInTooOld:
         "signature proves that: sign in again, and decide then",
         max_age_s=max_age.total_seconds(),
     )
-
-
-def _signed_in_at(claims: JsonObject, refusal: "_Refusal") -> datetime | None:
-    said, signed_at = claims.get("auth_time"), claims["iat"]
-    if said is None:
-        return None
-    if not (_is_number(said) and _is_number(signed_at) and 0 <= said <= signed_at):
-        raise refusal.because("the sign-in of its signature (auth_time) is no time before it")
-    return datetime.fromtimestamp(said, UTC)
-
-
-def _groups(claims: JsonObject, refusal: "_Refusal") -> tuple[str, ...]:
-    listed = claims.get("groups", [])
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise refusal.because("the groups of its signature are no list of names")
-    return tuple(str(one) for one in listed)
 
 
 def named_signer(signature: str) -> Signer:
@@ -421,18 +408,13 @@ def _key_for(header: JsonObject, keys: PublicKeys, refusal: _Refusal) -> JsonObj
     kid, alg = header.get("kid"), str(header["alg"])
     fitting = [key for key in keys.keys if _fits(key, alg)]
     if kid is not None:
-        fitting = [key for key in fitting if kid in _ids(key)]
+        # A thumbprint (RFC 7638) names the key of a PEM file.
+        fitting = [k for k in fitting if kid in (k.get("kid", ""), _import(k).thumbprint())]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         raise refusal.because("several keys fit its signature: name one of them by its kid")
     raise refusal.because("no key that is trusted here fits its signature")
-
-
-def _ids(key: JsonObject) -> Iterator[JsonValue]:
-    """Yield a key's kid, and its thumbprint (RFC 7638), which names the key of a PEM file."""
-    yield key.get("kid", "")
-    yield _import(key).thumbprint()
 
 
 def _check_time(
