@@ -313,7 +313,7 @@ def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
     Raises:
         ApplicationError: typed AmendmentInvalid or PersonalValueSent; neither quotes a value.
     """
-    named, code, problem = amend.confirmation_id, "AmendmentInvalid", ""
+    named, problem, is_personal = amend.confirmation_id, "", False
     if card.card_type == OVERCHARGE:
         problem = "what was done and charged cannot be amended: approve keeps it, reject cancels it"
     elif card.card_type == PLAN:
@@ -330,17 +330,19 @@ def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
             with workflow.unsafe.imports_passed_through():  # loads phone number tables
                 from orchestrator.core.personal_look import personal_look
             if (look := personal_look(amend.changes[name])) is not None:
-                code = "PersonalValueSent"
+                is_personal = True
                 problem = (
                     f"{name} is no declared input of {card.tool}, and its value looks like {look}: "
                     "it would be kept in the open"
                 )
                 break
     if not problem and (bare := bare_personal(amend.changes, card.personal)):
-        code = "PersonalValueSent"
+        is_personal = True
         problem = (
             f"{', '.join(bare)} is personal and must not be sent as it is; store it "
             f"(orchestrator pii {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}"
         )
+    if is_personal:
+        raise refuse(ConfirmationError(named, problem, code="PersonalValueSent"))
     if problem:
-        raise refuse(ConfirmationError(named, problem, code=code))
+        raise refuse(ConfirmationError(named, problem, code="AmendmentInvalid"))
