@@ -9,6 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.failures import LegFailed, LegSkipped
     from orchestrator.workflows.progress import Progress
 
+_MOST_NOTED = 20
 _BY_PEOPLE = frozenset({"rejected", "responded"})
 _FATES: dict[str, Fate] = {"succeeded": "done", "rejected": "refused"}
 
@@ -56,7 +57,7 @@ class AskedCalls:
             if sentence in state.noted:
                 whole = f"the planner proposed again what {by} refused: {before.title}"
                 raise LegSkipped(f"left out: {whole}") if before.cancels else LegFailed(whole)
-            self._progress.note(sentence)
+            self._progress.update(noted=(*state.noted, sentence)[-_MOST_NOTED:])
             sent_back = before.fate == "responded"
             raise CallRefused(sentence, by=before.by, hint=before.words, sent_back=sent_back)
         # The limit of a `retry` of a written workflow bounds its repetitions.
@@ -66,7 +67,7 @@ class AskedCalls:
             refusal += before.words
             if refusal in state.noted or any(o.error == refusal for o in state.observations):
                 raise LegFailed(f"the planner proposed again what was refused before: {refusal}")
-            self._progress.note(refusal)
+            self._progress.update(noted=(*state.noted, refusal)[-_MOST_NOTED:])
             raise CallRefused(refusal)
         most = self._progress.leg.policy.confirmation.max_proposals
         if unsuccessful_in_a_row(state.asked) >= most:

@@ -52,7 +52,7 @@ class Caller:
             await self._continue(wanted, acting.sent)
             return
         if not self._is_resumed:
-            self._limits.check_call()
+            self._limits.check(calls=True)
         if self._progress.leg.observe:
             await self._observe(wanted)
             return
@@ -69,7 +69,7 @@ class Caller:
             LegFailed: as for a single call.
         """
         if self._progress.leg.observe:
-            self._limits.check_call()
+            self._limits.check(calls=True)
             for part, call in enumerate(wanted):
                 if part not in self._done():
                     self._progress.begin_part(part)
@@ -95,7 +95,7 @@ class Caller:
             self._progress.act_further(done=(*self._done(), part), sent=None)
 
     async def _read_first(self, wanted: Sequence[CallTool]) -> None:
-        self._limits.check_call()
+        self._limits.check(calls=True)
         parts: dict[int, PreparedCall] = {}
         for part, call in enumerate(wanted):
             self._progress.begin_part(part)
@@ -123,13 +123,16 @@ class Caller:
 
     def _has_call_left(self) -> bool:
         try:
-            self._limits.check_call()
+            self._limits.check(calls=True)
         except LimitSpent:
             return False
         return True
 
     async def _carry_out(self, wanted: CallTool, prepared: PreparedCall) -> None:
-        self._progress.attempt(wanted, side_effect=prepared.side_effect)
+        # A read does not replace a failed call with an effect.
+        failed = self._progress.state.unmade
+        if prepared.side_effect or failed is None or failed.tool == wanted.tool:
+            self._progress.update(unmade=wanted)
         if prepared.missing_personal or prepared.obstacles:
             await self._questions.ask_to_provide(wanted.tool, prepared)
             prepared = await self._prepared(wanted)

@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.errors import ToolNotFound
     from orchestrator.core.record import JsonObject, Record, shared_fields
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MOST_WORKERS
@@ -35,7 +36,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.obligation import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, OutcomeKind, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import first_words
     from orchestrator.workflows.leg_view import effects_of_leg
     from orchestrator.workflows.missing_state import Postponed, missing_state_for_call, why_of
@@ -64,7 +65,7 @@ _ELSEWHERE: Final = RetryPolicy(
 async def pin_catalog() -> CatalogPin:
     """Return the catalog of the worker that answers; the mission uses this catalog to its end."""
     return await running.run_locally(
-        names.PIN_CATALOG, result_type=CatalogPin, summary=ui.PIN_CATALOG, **running.LOCAL
+        names.PIN_CATALOG, result_type=CatalogPin, summary="pin the catalog", **running.LOCAL
     )
 
 
@@ -72,7 +73,11 @@ async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
     """Return the legs of a goal; the worker refuses a mission that its policy does not allow."""
     run = running.run_locally if here else running.run
     return await run(
-        names.SPLIT_GOAL, mission, result_type=BegunPlan, summary=ui.SPLIT_GOAL, **running.SPLITTING
+        names.SPLIT_GOAL,
+        mission,
+        result_type=BegunPlan,
+        summary="split the goal into legs",
+        **running.SPLITTING,
     )
 
 
@@ -94,7 +99,7 @@ async def think(context: StepContext, progress: Progress, *, here: bool) -> Thou
         names.THINK,
         message,
         result_type=Thought,
-        summary=ui.summary(ui.THINK, step=context.step),
+        summary=markdown_summary(f"step {context.step}: select, plan and prepare"),
         reads=kept or context,
         here=here,
         **_THINKING,
@@ -139,7 +144,7 @@ async def prepare_call(
             "changed_by_people": changed_by_people,
         }
     )
-    summary = ui.summary(ui.PREPARE_CALL, tool=tool)
+    summary = markdown_summary(f"prepare {tool}")
     prepared = await _prepared(progress, names.PREPARE_CALL, wanted, summary)
     if (repeated := progress.repeated(prepared)) is None:
         return prepared
@@ -206,7 +211,7 @@ async def observe_call(wanted: ObserveInput) -> ObservedCall:
             names.OBSERVE_CALL,
             wanted,
             result_type=ObservedCall,
-            summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
+            summary=markdown_summary(f"{wanted.tool} (observed, not guarded)"),
             **_of_call(wanted.timeout_s, attempts),
         )
     except ActivityError as error:
@@ -235,7 +240,7 @@ async def prepare_overcharge(
             "spent": spent,
         }
     )
-    summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)
+    summary = markdown_summary(f"ask about the overcharge of {obligation.tool}")
     return await _prepared(progress, names.PREPARE_OVERCHARGE, wanted, summary)
 
 
@@ -298,7 +303,7 @@ async def _from_store(
                 names.READ_KEPT,
                 reads or message,
                 result_type=type(None),
-                summary=ui.READ_KEPT,
+                summary="wait for a worker that has what the leg has seen",
                 start_to_close_timeout=timedelta(seconds=60),
                 retry_policy=RetryPolicy(
                     initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
@@ -321,16 +326,14 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
     """
     if call.postponed:  # as in `compensate`; a call that may have arrived is not resent
         attempts = max(attempts, MOST_WORKERS)
-    summary, tool = ui.INVOKE_TOOL, f"{call.step_id}: {call.tool}" if call.step_id else call.tool
-    approver = ""
-    if call.grant is not None:
-        summary, approver = ui.INVOKE_APPROVED, call.grant.approver
+    summary = f"{call.step_id}: {call.tool}" if call.step_id else call.tool
+    summary += f", approved by {call.grant.approver}" if call.grant is not None else ""
     try:
         return await running.once(
             names.INVOKE_TOOL,
             call,
             result_type=ToolOutcome,
-            summary=ui.summary(summary, tool=tool, approver=approver),
+            summary=markdown_summary(summary),
             **_of_call(call.timeout_s, attempts),
         )
     except ActivityError as error:
@@ -353,17 +356,13 @@ async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> 
     Raises:
         ActivityError: the outcome is unclear; `compensation_failure` reads the error.
     """
-    cancel_tool = obligation.cancel_tool or "nothing declared"
+    what = obligation.title or obligation.obligation_id
+    by = obligation.cancel_tool or "nothing declared"
     return await running.once(
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
         result_type=CompensationOutcome,
-        summary=ui.summary(
-            ui.COMPENSATE,
-            tool=obligation.tool,
-            cancel_tool=cancel_tool,
-            what=obligation.title or obligation.obligation_id,
-        ),
+        summary=markdown_summary(f"cancel {obligation.tool} with {by}: {what}"),
         queue=obligation.task_queue,
         start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout
         + call_limits.WIRE_MARGIN,

@@ -31,7 +31,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.signatures import PublicKeys
     from orchestrator.core.errors import CardUnknown, ConfirmationError
     from orchestrator.core.pii import bare_personal, handle_for
-    from orchestrator.workflows import logs, ui
+    from orchestrator.core.shown_text import markdown_summary
+    from orchestrator.workflows import logs
     from orchestrator.workflows.failures import refuse
     from orchestrator.workflows.waiting import Pending, until, wait_with_timers
 
@@ -115,7 +116,7 @@ class ConfirmationGate:
             self._open.ends("amended")
         self._open = _Open(card, keys)
         self._closed.pop(card.confirmation_id, None)
-        logs.card_opened(card)
+        logs.waits("confirmation", card.confirmation_id)
         self._on_change()
 
     def reopen(
@@ -279,12 +280,14 @@ class ConfirmationGate:
             if n > shown.reminded
         ]
         if ends is not None:
-            summary = ui.summary(ui.CONFIRMATION_EXPIRES, tool=shown.card.tool)
+            summary = markdown_summary(f"the card for {shown.card.tool} expires")
             timers.append(asyncio.create_task(shown.expire(ends, summary)))
         return timers
 
     async def _remind(self, shown: _Open, after: timedelta, number: int) -> None:
-        summary = ui.summary(ui.REMINDER, number=number, tool=shown.card.tool)
+        summary = markdown_summary(
+            f"reminder {number}: nobody has decided on {shown.card.tool} yet"
+        )
         await workflow.sleep(after, summary=summary)
         if shown.end is None:
             shown.reminded = number

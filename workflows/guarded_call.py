@@ -102,7 +102,8 @@ class GuardedCall:
                 if repair is None:
                     raise
                 wanted = await repair(self, wanted, failed)
-                self.progress.try_again()
+                # People may be asked again about a call that they or its provider refused.
+                self.progress.update(asked=(), noted=())
 
     async def _made(self, wanted: CallTool) -> JsonValue:
         self.progress.begin_step()

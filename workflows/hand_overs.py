@@ -11,6 +11,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.leg import (
         HandedOver,
@@ -21,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
         LegStatus,
     )
     from orchestrator.planning.models import MissionPlan
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import WORK_FAILURES, first_words
 
 MOST_DEPTH: Final = 3
@@ -77,7 +78,9 @@ class HandOvers:
                         catalog_digest=catalog_digest,
                     ),
                     result_type=HandOverPlan,
-                    summary=ui.summary(ui.PLAN_HAND_OVER, agent=asked.agent, goal=asked.goal),
+                    summary=markdown_summary(
+                        f"plan what is handed over to {asked.agent}: {asked.goal}"
+                    ),
                     **running.LOCAL,
                 )
             except WORK_FAILURES as error:

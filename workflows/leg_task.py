@@ -14,6 +14,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.leg import (
         Acting,
@@ -40,7 +41,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import left_to_do
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
@@ -123,7 +124,7 @@ class Leg:
         except LegSkipped as skipped:
             self.progress.end(LegStatus.SKIPPED, error=str(skipped))
         except LimitSpent as spent:
-            self.progress.reach(spent.limit)
+            self.progress.update(limit=spent.limit)
             if is_served(self.progress.leg):
                 said = f"all that was ordered is done; {spent}"
                 self.progress.end(LegStatus.SUCCEEDED, summary=said)
@@ -148,15 +149,13 @@ class Leg:
     def suspend(self) -> LegInput:
         """Return the leg's state for a new run; cancelling its task then has no effect."""
         self._is_suspended = True
-        self.progress.suspend()
+        self.progress.is_suspended = True
         self.approvals.gate.suspend()
         return self.progress.leg
 
     def stall(self, why: str) -> None:
         """Show why the leg waits for state that workers are missing; empty: no longer waiting."""
         self.progress.stall(why)
-
-    # -- the loop ---------------------------------------------------------------------------------
 
     async def _reach_goal(self) -> None:
         state = self.progress.state
@@ -179,18 +178,18 @@ class Leg:
     async def _think_and_act(self) -> None:
         thought = await self._thinking.next_step()
         self.progress.forward(thought.selection)
-        if thought.planned.unusable is None:
-            self.progress.go_on_from(thought.planned.conversation)
+        if thought.planned.unusable is None and thought.planned.conversation:
+            self.progress.update(conversation=thought.planned.conversation)
         await self._act(Acting(planned=thought.planned, prepared=thought.prepared))
 
     async def _act(self, acting: Acting) -> None:
-        self.progress.act(acting)
+        self.progress.update(acting=acting)
         if acting.planned.unusable is not None:
             await self._thinking.spend(acting.planned.unusable)
         else:
             await self._carry_out(acting.planned, acting.prepared)
             self._drop(acting.planned.dropped)
-        self.progress.act(None)
+        self.progress.update(acting=None)
 
     async def _carry_out(self, planned: PlanStepOutput, prepared: PreparedCall | None) -> None:
         match planned.decision:
@@ -210,10 +209,11 @@ class Leg:
                         query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall
                     ),
                     result_type=DiscoverOutput,
-                    summary=ui.summary(ui.DISCOVER_TOOLS, query=query),
+                    summary=markdown_summary(f"discover {query!r}"),
                     **running.LOCAL,
                 )
-                self.progress.discover(found.tools)
+                known = self.progress.state.discovered
+                self.progress.update(discovered=tuple(dict.fromkeys([*known, *found.tools])))
                 searched = CallTool(tool="tools.discover", arguments={"query": query})
                 self.progress.observe(searched, outcome="discovered", body=list(found.tools))
                 self.progress.record(f"discover {query!r}", f"{len(found.tools)} found")
@@ -259,7 +259,9 @@ class Leg:
             self.progress.record(f"wait before {wanted.step_id}", f"until {due:%Y-%m-%d %H:%M:%S}")
             self._is_between_steps = True
             try:
-                await workflow.sleep(left, summary=ui.summary(ui.UNTIL_DUE, step=wanted.step_id))
+                await workflow.sleep(
+                    left, summary=markdown_summary(f"until the step {wanted.step_id} is due")
+                )
             finally:
                 self._is_between_steps = False
         return True

@@ -178,7 +178,7 @@ async def until_there(
         names.AWAIT_STATE,
         missing,
         result_type=type(None),
-        summary=ui.AWAIT_STATE,
+        summary="wait for a worker that has what the mission needs",
         task_queue=queue or task_queue(),
         start_to_close_timeout=timedelta(seconds=60),
         retry_policy=_UNTIL_THERE,
@@ -188,7 +188,7 @@ async def until_there(
 async def pause_between(rounds: int, longest: timedelta = timedelta(minutes=1)) -> None:
     """Sleep for longer after each unsuccessful round of waiting."""
     pause = min(timedelta(seconds=2 ** min(rounds, 12)), longest)
-    await workflow.sleep(pause, summary=ui.UNTIL_STATE)
+    await workflow.sleep(pause, summary="until it is looked for again")
 
 
 def why_of(error: ActivityError) -> str:

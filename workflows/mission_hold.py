@@ -116,9 +116,6 @@ class MissionHold:
         return record
 
 
-# -- what a repair changes ------------------------------------------------------------------------
-
-
 def failure_of(result: LegResult | None, leg: LegInput | None, error: str, refusal: str) -> Hold:
     """Return the subject of a hold after a leg, or the whole mission, failed.
 

@@ -102,7 +102,8 @@ class MissionWorkflow:
                 plan = await self._plan_of(mission.request.goal)
                 if mission.talk.is_asked_about(plan):
                     await mission.talk.settle(plan, mission.catalog, self._plan_of)
-                logs.mission_planned(mission.plan.legs)
+                legs = len(mission.plan.legs)
+                logs.write("the mission begins with %d legs", legs, legs=legs)
                 mission.show(MissionStatus.RUNNING)
             else:
                 mission.legs.run()
@@ -216,7 +217,7 @@ class MissionWorkflow:
         """Run each leg once the legs it depends on have succeeded; a lost leg stops all."""
         mission, legs = self._mission, self._mission.legs
         left = until(mission.started_at + mission.longest)
-        late = asyncio.create_task(workflow.sleep(left, summary=ui.MISSION_DEADLINE))
+        late = asyncio.create_task(workflow.sleep(left, summary="the mission's deadline"))
         try:
             mission.start_ready()
             while not legs.are_done(mission.plan):

@@ -11,6 +11,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ModelUnusable, QuestionError
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import (
         ModelCheck,
@@ -19,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
         ResumeInput,
     )
     from orchestrator.messages.leg import LegStatus
-    from orchestrator.workflows import logs, running, ui
+    from orchestrator.workflows import logs, running
     from orchestrator.workflows.failures import LegFailed, first_words, refuse
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import Pending, wait_with_timers
@@ -92,7 +93,7 @@ class ModelPauses:
     async def _until_due(self, pause: ModelPause) -> None:
         self._check_given_up()
         moment = pause.retried_at or pause.deadline
-        summary = ui.summary(ui.MODEL_RETRY, reason=pause.reason)
+        summary = markdown_summary(f"until the model is asked again: {pause.reason}")
         timer = asyncio.create_task(self._pending.expire(moment, summary))
         self._is_waiting = True
         try:
@@ -130,7 +131,7 @@ class ModelPauses:
 
     def _set(self, pause: Paused) -> Paused:
         self._pause = pause
-        self._progress.show_pause(pause)
+        self._progress.update(pause=pause)
         return pause
 
     def _following(
@@ -202,7 +203,7 @@ class ModelPauses:
                 names.CHECK_MODEL,
                 ModelCheck(model=model),
                 result_type=ModelCheck,
-                summary=ui.summary(ui.CHECK_MODEL, model=model),
+                summary=markdown_summary(f"look up the model {model}"),
                 start_to_close_timeout=timedelta(seconds=15),
                 schedule_to_close_timeout=timedelta(seconds=60),
                 retry_policy=RetryPolicy(maximum_attempts=2),

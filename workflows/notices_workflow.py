@@ -29,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
         Undelivered,
         UndeliveredInput,
     )
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import first_words
 
 _PAGES_PER_RUN: Final = 200
@@ -60,7 +60,7 @@ class NoticesWorkflow:
                 names.READ_NOTICES,
                 notices,
                 result_type=NoticePage,
-                summary=ui.READ_NOTICES,
+                summary="read what is to be announced",
                 **_UNTIL_READ,
             )
             for delivery in page.deliveries:
@@ -126,7 +126,7 @@ async def _deliver(delivery: Delivery) -> _Outcome:
                 names.DELIVER_NOTICE,
                 DeliverInput(notice=notice, channel=channel, again=delivery.again),
                 result_type=Delivered,
-                summary=ui.summary(ui.DELIVER_NOTICE, event=notice.event, channel=channel),
+                summary=markdown_summary(f"{notice.event} to {channel}"),
                 start_to_close_timeout=timedelta(minutes=2),
                 schedule_to_close_timeout=max(within, _SHORTEST),
                 heartbeat_timeout=timedelta(seconds=5),
@@ -142,15 +142,12 @@ async def _deliver(delivery: Delivery) -> _Outcome:
                 notice=notice, channel=channel, why=why, is_last=is_last, before=tuple(failed)
             ),
             result_type=Undelivered,
-            summary=ui.summary(ui.NOTE_UNDELIVERED, channel=channel),
+            summary=markdown_summary(f"note that {channel} has not delivered it"),
             **_UNTIL_READ,
         )
         failed.append(channel)
         ended = _Outcome("failed", why=why, next_delivery=noted.delivery)
     return ended
-
-
-# -- workers with a build -------------------------------------------------------------------------
 
 
 @workflow.defn(name=names.NOTICES_WORKFLOW, versioning_behavior=VersioningBehavior.AUTO_UPGRADE)

@@ -82,7 +82,7 @@ class OwnRollback:
                 names.CONCLUDE_MISSION,
                 wanted,
                 result_type=Ledger,
-                summary=ui.CONCLUDE_MISSION,
+                summary="note that what it made stands",
                 **limits,
             )
         except ActivityError as error:
@@ -145,7 +145,7 @@ class OwnRollback:
                 names.READ_ROLLBACK,
                 MissionRef(mission_id=self._mission_id),
                 result_type=ReadRollbackOutput,
-                summary=ui.READ_ROLLBACK,
+                summary="read what the rollback came to",
                 start_to_close_timeout=timedelta(seconds=30),
                 heartbeat_timeout=running.HEARTBEAT,
                 retry_policy=running.AS_OFTEN_AS_IT_TAKES,

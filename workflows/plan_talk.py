@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
         Respond,
         expiry_of,
     )
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegWaiting, Question
     from orchestrator.messages.mission import (
@@ -42,7 +43,7 @@ with workflow.unsafe.imports_passed_through():
         plan_question,
         what_it_means,
     )
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.confirmation import ConfirmationGate
     from orchestrator.workflows.failures import first_words
     from orchestrator.workflows.questions import QuestionDesk
@@ -155,7 +156,7 @@ class PlanTalk:
         )
         self.questions.open(question)
         self._show(MissionStatus.AWAITING_ANSWER)
-        summary = ui.summary(ui.QUESTION_EXPIRES, question=question.question)
+        summary = markdown_summary(f"the question expires: {question.question}")
         await self.questions.until_over(question.expires_at, summary)
         answer = self.questions.close()
         said = "" if answer is None else str(answer.values[ANSWER])
@@ -221,7 +222,9 @@ class PlanTalk:
 
 async def _reviewed(wanted: PlanReviewInput) -> PlanReview:
     """Return the card of a mission's plan; given a grant, check the approval."""
-    summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
+    summary = (
+        "put the plan before a person" if wanted.grant is None else "check the approval of the plan"
+    )
     return await running.run(
         names.REVIEW_PLAN, wanted, result_type=PlanReview, summary=summary, **running.PLANNER
     )

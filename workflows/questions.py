@@ -11,6 +11,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import QuestionError
     from orchestrator.core.record import JsonObject
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.hold import ARGUMENTS, Hold, hold_problems
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
@@ -244,14 +245,14 @@ class Questions:
 
     async def _until_answered(self, question: Question) -> AnswerInput | None:
         self.resumed = None
-        self._progress.show_question(question)
+        self._progress.update(question=question)
         self._progress.show(LegStatus.AWAITING_ANSWER)
         try:
-            summary = ui.summary(ui.QUESTION_EXPIRES, question=question.question)
+            summary = markdown_summary(f"the question expires: {question.question}")
             await self._desk.until_over(question.expires_at, summary)
         finally:
             answer = self._desk.close()
-        self._progress.show_question(None)
+        self._progress.update(question=None)
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("ask the user", "expired" if answer is None else "answered")
         return answer
@@ -264,7 +265,7 @@ class Questions:
         try:
             while not is_over:
                 moment = due()
-                self._progress.show_question(question.model_copy(update={"expires_at": moment}))
+                self._progress.update(question=question.model_copy(update={"expires_at": moment}))
                 is_over = await self._desk.until_over(
                     moment,
                     ui.HOLD_EXPIRES,
@@ -272,7 +273,7 @@ class Questions:
                 )
         finally:
             answer = self._desk.close()
-        self._progress.show_question(None)
+        self._progress.update(question=None)
         self._progress.show(LegStatus.RUNNING)
         return answer
 
@@ -280,7 +281,9 @@ class Questions:
         """Take an answer that `check` accepted; that to a planner's question becomes an input."""
         is_of_planner = answer.question_id == self._progress.leg.call_id
         if await self._desk.take(answer) and is_of_planner:
-            self._progress.learn(answer.values)
+            state = self._progress.state
+            answers = {**state.answers, **answer.values}
+            self._progress.update(answers=answers, repeats=state.repeats.afresh())
 
     def check(self, answer: AnswerInput) -> None:
         """Refuse an answer to another question, or with values that were not asked for."""

@@ -17,6 +17,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import CatalogNotFound, OrchestratorError, QuestionError
     from orchestrator.core.record import shared_fields
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MissingState
     from orchestrator.messages.rollback import (
@@ -92,7 +93,8 @@ class RollbackWorkflow:
         self.stall("")
         ledger = collected.ledger.ordered_back(self._input.order)
         self._report = self._report.model_copy(update={"ledger": ledger, "notes": collected.notes})
-        logs.rollback_began(ledger.obligations)
+        due = len(ledger.obligations)
+        logs.write("the rollback begins with %d obligations", due, obligations=due)
         self._parked_some = bool(self._report.parked)
         self._show(RollbackStatus.ROLLING_BACK)
         for obligation in self._report.ledger.compensation_order():
@@ -123,7 +125,7 @@ class RollbackWorkflow:
                 names.COLLECT_LEDGER,
                 wanted,
                 result_type=CollectLedgerOutput,
-                summary=ui.COLLECT_LEDGER,
+                summary="collect the ledger",
                 start_to_close_timeout=timedelta(seconds=60),
                 heartbeat_timeout=running.HEARTBEAT,
                 retry_policy=RetryPolicy(
@@ -155,36 +157,38 @@ class RollbackWorkflow:
         obligation = self._report.ledger.obligation(obligation_id)
         if obligation.state is ObligationState.INTENDED:
             # While the call may still arrive, a cancel would find nothing, and come before it.
-            await self._sleep(obligation, obligation.deadline, ui.UNTIL_SETTLED)
+            await self._sleep(obligation, obligation.deadline, "can no longer arrive")
         most = obligation.cancel_max_attempts
         retries = CompensationRetries(max_attempts=most, waited_for_state=self._waited_for_state)
         failure: CompensationFailure | None = None
         while not retries.exhausted:
             if retries.pause:
-                await self._sleep(obligation, workflow.now() + retries.pause, ui.UNTIL_RETRY)
+                await self._sleep(obligation, workflow.now() + retries.pause, "is tried again")
             due = self._report.ledger.obligation(obligation_id)
             due = due.model_copy(update={"missing_for": retries.missing})
             failure = await self._try(due, on_any_worker=retries.waited_for_state > timedelta(0))
             if failure is None:
-                logs.obligation_tried(self._report.ledger.obligation(obligation_id))
-                return
+                break
             retries = retries.after(failure)
             self._waited_for_state = retries.waited_for_state
         failed = self._report.ledger.obligation(obligation_id)
-        if failure is not None and failure.stalled:
+        if retries.exhausted and failure is not None and failure.stalled:
             self._write(failed.deferred(at=workflow.now(), note=retries.exhausted))
             if obligation_id not in self._looking:  # an operator may be faster
                 self._looking[obligation_id] = asyncio.create_task(self._resume(failed))
             return
-        self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
-        logs.obligation_tried(self._report.ledger.obligation(obligation_id))
+        if retries.exhausted:
+            self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
+        tried = self._report.ledger.obligation(obligation_id)
+        named = {"tool": tried.tool, "state": str(tried.state)}
+        logs.write("%s: %s", obligation_id, tried.state, **named)
 
-    async def _sleep(self, obligation: Obligation, moment: datetime, summary: str) -> None:
+    async def _sleep(self, obligation: Obligation, moment: datetime, until_it: str) -> None:
         """Wait for the next attempt, and show its time."""
         self._next_try = (obligation.obligation_id, moment)
         workflow.set_current_details(self._page().markdown())
-        about = ui.summary(summary, tool=obligation.tool, what=obligation.title)
-        await workflow.sleep(until(moment), summary=about)
+        summary = markdown_summary(f"until {obligation.tool} {until_it}: {obligation.title}")
+        await workflow.sleep(until(moment), summary=summary)
         self._next_try = None
 
     async def _resume(self, obligation: Obligation) -> None:

@@ -16,7 +16,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import Record
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import KeyProbe
-    from orchestrator.workflows import ui
     from orchestrator.workflows.failures import failure_here, was_locked
     from orchestrator.workflows.missing_state import (
         local_then_remote,
@@ -152,7 +151,7 @@ async def _await_key(rounds: int, queue: str | None) -> None:
         names.AWAIT_KEY,
         KeyProbe(),
         result_type=type(None),
-        summary=ui.AWAIT_KEY,
+        summary="wait for a worker that has the key of its messages",
         task_queue=queue or task_queue(),
         start_to_close_timeout=timedelta(seconds=15),
         retry_policy=RetryPolicy(

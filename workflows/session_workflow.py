@@ -33,7 +33,6 @@ with workflow.unsafe.imports_passed_through():
         WantedCall,
     )
     from orchestrator.messages.step import OfferOutput
-    from orchestrator.workflows import ui
     from orchestrator.workflows.failures import first_words, refuse
     from orchestrator.workflows.guarded_call import ToolCallFailed
     from orchestrator.workflows.saga_desk import Desk
@@ -318,7 +317,7 @@ class SessionWorkflow:
                     await workflow.wait_condition(
                         lambda: self._end is not None or self._is_ready_for_new_run(),
                         timeout=until(due),
-                        timeout_summary=ui.SESSION_IDLE,
+                        timeout_summary="the session's idle limit",
                     )
             elif self._terms.on_idle == "park":
                 await self._parked(due)

@@ -11,6 +11,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.rollback import (
         FindStrandedInput,
@@ -20,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
         SweepInput,
         SweepReport,
     )
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import first_words
 
 _PAGES_PER_RUN = 10
@@ -67,7 +68,7 @@ async def _found(sweep: SweepInput) -> FindStrandedOutput:
         names.FIND_STRANDED,
         FindStrandedInput(closed_after=sweep.closed_after, page_token=sweep.page_token),
         result_type=FindStrandedOutput,
-        summary=ui.FIND_STRANDED,
+        summary="find what was stopped",
         start_to_close_timeout=_SERVER_TIMEOUT,
         retry_policy=running.RETRY,
     )
@@ -80,7 +81,7 @@ async def _recover(mission_id: str) -> Recovery:
             names.RECOVER_MISSION,
             MissionRef(mission_id=mission_id),
             result_type=Recovery,
-            summary=ui.summary(ui.RECOVER_MISSION, mission_id=mission_id),
+            summary=markdown_summary(f"recover {mission_id}"),
             start_to_close_timeout=_SERVER_TIMEOUT,
             heartbeat_timeout=running.HEARTBEAT,
             retry_policy=RetryPolicy(maximum_attempts=3),

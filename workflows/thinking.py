@@ -78,8 +78,6 @@ class Thinking:
             self._progress.count_usage(thought.planned.usage)
         return thought
 
-    # -- unusable answers -------------------------------------------------------------------------
-
     async def spend(self, wrong: str) -> None:
         """Spend the step on unusable answers; the next step reports them to the model.
 
@@ -93,7 +91,9 @@ class Thinking:
         if not paused:
             self._progress.observe(CallTool(tool=ANSWER), outcome="unusable", error=wrong)
             self._progress.record(ANSWER, "unusable", wrong)
-            self._progress.spend_on_answers()
+            spent = self._progress.state.model
+            counted = spent.model_copy(update={"bad_answers": spent.bad_answers + 1})
+            self._progress.update(model=counted)
         state = self._progress.state.model
         if state.bad_answers < self._progress.leg.leg.agent.max_bad_answers:
             return
@@ -111,9 +111,8 @@ class Thinking:
             self._pauses.over()
         finally:
             self._pauses.close()
-        self._progress.renew_model()
-
-    # -- choice of the model ----------------------------------------------------------------------
+        renewed = {"bad_answers": 0, "passed_over": ()}
+        self._progress.update(model=self._progress.state.model.model_copy(update=renewed))
 
     @property
     def _current(self) -> str:

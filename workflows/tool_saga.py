@@ -433,7 +433,7 @@ class ToolSaga:
             names.OFFER_TOOLS,
             wanted,
             result_type=OfferOutput,
-            summary=ui.OFFER_TOOLS,
+            summary="choose the tools that an agent is offered",
             **running.LOCAL,
         )
         return offered.tools

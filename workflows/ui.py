@@ -13,15 +13,12 @@ from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal import search_attributes as sa
-    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegWaiting
     from orchestrator.messages.observed import SEARCHED_AS, ObservedRun
     from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.rollback_page import RollbackPage
-
-# -- search attributes, memos and pages -----------------------------------------------------------
 
 
 class MissionAttributes(NamedTuple):
@@ -113,52 +110,6 @@ def _several(
     return key.value_set([str(value) for value in values]) if values else key.value_unset()
 
 
-# -- summaries of children, activities and timers -------------------------------------------------
-
-
-def summary(template: str, **named: object) -> str:
-    """Fill a template of the summaries below, with the values escaped for display."""
-    return markdown_summary(template.format(**named))
-
-
-PIN_CATALOG = "pin the catalog"
-SPLIT_GOAL = "split the goal into legs"
-PREVIEW_PLAN = "plan, and do nothing"
-REVIEW_PLAN = "put the plan before a person"
-CHECK_PLAN = "check the approval of the plan"
-PLAN_HAND_OVER = "plan what is handed over to {agent}: {goal}"
-DISCOVER_TOOLS = "discover {query!r}"
-OFFER_TOOLS = "choose the tools that an agent is offered"
-AWAIT_KEY = "wait for a worker that has the key of its messages"
-READ_KEPT = "wait for a worker that has what the leg has seen"
-THINK = "step {step}: select, plan and prepare"
-AWAIT_STATE = "wait for a worker that has what the mission needs"
-UNTIL_STATE = "until it is looked for again"
 UNTIL_TAKEN = "until its provider takes calls again"
-UNTIL_DUE = "until the step {step} is due"
-PREPARE_CALL = "prepare {tool}"
-PREPARE_OVERCHARGE = "ask about the overcharge of {tool}"
-INVOKE_TOOL = "{tool}"
-OBSERVE_CALL = "{tool} (observed, not guarded)"
-INVOKE_APPROVED = "{tool}, approved by {approver}"
-CONCLUDE_MISSION = "note that what it made stands"
-COLLECT_LEDGER = "collect the ledger"
-READ_ROLLBACK = "read what the rollback came to"
-COMPENSATE = "cancel {tool} with {cancel_tool}: {what}"
-FIND_STRANDED = "find what was stopped"
-RECOVER_MISSION = "recover {mission_id}"
-READ_NOTICES = "read what is to be announced"
-DELIVER_NOTICE = "{event} to {channel}"
-NOTE_UNDELIVERED = "note that {channel} has not delivered it"
-MISSION_DEADLINE = "the mission's deadline"
-LEG_TIME = "the time that the leg may take"
-REMINDER = "reminder {number}: nobody has decided on {tool} yet"
-CONFIRMATION_EXPIRES = "the card for {tool} expires"
-CHECK_MODEL = "look up the model {model}"
-MODEL_RETRY = "until the model is asked again: {reason}"
 HOLD_EXPIRES = "all is rolled back unless somebody decides"
-QUESTION_EXPIRES = "the question expires: {question}"
-SESSION_IDLE = "the session's idle limit"
 UNTIL_ROLLBACK = "until the rollback is started again"
-UNTIL_RETRY = "until {tool} is tried again: {what}"
-UNTIL_SETTLED = "until {tool} can no longer arrive: {what}"
