@@ -39,9 +39,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows import running
     from orchestrator.workflows.failures import first_words
     from orchestrator.workflows.leg_view import effects_of_leg
-    from orchestrator.workflows.missing_state import Postponed, missing_state_for_call, why_of
     from orchestrator.workflows.payload_refs import of_observations
     from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.running import Postponed, missing_state_for_call, why_of
 
 T = TypeVar("T")
 

@@ -50,11 +50,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.leg_view import effects_of_leg, is_served, leg_result
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_limits import LegLimits, LimitSpent, MissionLimits, in_time
-    from orchestrator.workflows.model_pause import ModelPauses
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
     from orchestrator.workflows.scope import work_for
-    from orchestrator.workflows.thinking import Thinking
+    from orchestrator.workflows.thinking import ModelPauses, Thinking
 
 
 @dataclass(frozen=True)

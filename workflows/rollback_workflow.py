@@ -33,7 +33,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.retry_policy import CompensationRetries
     from orchestrator.workflows import calls, logs, running, ui
     from orchestrator.workflows.failures import compensation_failure, first_words, refuse
-    from orchestrator.workflows.missing_state import until_there
     from orchestrator.workflows.rollback_page import RollbackPage
     from orchestrator.workflows.waiting import finish_despite_cancel, until
 
@@ -197,7 +196,7 @@ class RollbackWorkflow:
             error_type=CatalogNotFound.__name__, catalog=obligation.catalog_digest
         )
         self._looks += 1
-        await until_there(
+        await running.until_there(
             needed, rounds=self._looks - 1, longest=_LONGEST_LOOK, queue=obligation.task_queue
         )
         self._looking.pop(obligation.obligation_id)

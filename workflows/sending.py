@@ -22,9 +22,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.own_cancels import cancellable, obligations_named
     from orchestrator.workflows import calls, ui
     from orchestrator.workflows.failures import WORK_FAILURES
-    from orchestrator.workflows.missing_state import Postponed, pause_of, wait_for, wait_in_sight
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
+    from orchestrator.workflows.running import Postponed, pause_of, wait_for, wait_in_sight
     from orchestrator.workflows.scope import task_queue
     from orchestrator.workflows.waiting import finish_despite_cancel
 
