@@ -71,7 +71,16 @@ class Approvals:
             self._call, self._meanings, self._amended_inputs = call, (call.meaning,), ()
             if (standing := self._standing(call) or self._by_rule(call)) is not None:
                 return standing, call
-        verdict = await self._by_people(self._asked_about())
+        first = _card_of(self._asked_about()).round
+        verdict = None
+        for number in range(first, max(first, self._policy.rounds) + 1):
+            if number != first:
+                self._call = await self.renewed(number, "expired")
+            verdict = await self.ask(_card_of(self._asked_about()), self._asked_about())
+            if verdict is not None:
+                break
+        if verdict is None:
+            raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
         call = self._asked_about()
         fate, words = fate_of(verdict)
         asked = _card_of(call).as_asked(fate, by=verdict.approver, words=words)
@@ -137,15 +146,6 @@ class Approvals:
     def stands(self, grant: Grant | None) -> bool:
         """Return False if a grant is by a rule that was revoked, or has ended, meanwhile."""
         return self._rules.stands(grant, workflow.now())
-
-    async def _by_people(self, call: PreparedCall) -> Grant | Verdict:
-        first = _card_of(call).round
-        for asked in range(first, max(first, self._policy.rounds) + 1):
-            self._call = call if asked == first else await self.renewed(asked, "expired")
-            verdict = await self.ask(_card_of(self._call), self._call)
-            if verdict is not None:
-                return verdict
-        raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
 
     async def ask(self, card: ConfirmationCard, call: PreparedCall) -> Grant | Verdict | None:
         """Return people's decision on a card or its amended successor; None: the card expired."""
@@ -223,12 +223,7 @@ class Approvals:
         return self.gate.receipt(decision, record.at)
 
     async def _amended(self, amend: Amend) -> PreparedCall:
-        """Return the call with the amendment applied.
-
-        Raises:
-            ApplicationError: typed AmendmentInvalid, or an error of `check` if the card was decided
-                while the amendment was being checked.
-        """
+        """Return the call with the amendment applied, unless its card was decided meanwhile."""
         before = self._asked_about()
         call = before.made
         changed = {**call.arguments, **amend.changes}

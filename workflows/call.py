@@ -64,9 +64,6 @@ class Caller:
         """Make several read-only calls concurrently; each passes the checks of a single call.
 
         Calls that need a person's decision follow after the others, one at a time.
-
-        Raises:
-            LegFailed: as for a single call.
         """
         if self._progress.leg.observe:
             self._limits.check(calls=True)
@@ -206,10 +203,6 @@ class Caller:
         """Return the call as it may be made: as amended by people, and with its grant.
 
         It is in the ledger before anything else runs, so that no call repeats it unnoticed.
-
-        Raises:
-            CallRefused: the call may not be made.
-            NotConfirmed: nobody decided in time.
         """
         while True:
             permitted = prepared

@@ -17,8 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MOST_WORKERS
-    from orchestrator.messages.mission import BegunPlan
-    from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.rollback import CompensateInput
     from orchestrator.messages.step import (
@@ -69,18 +68,6 @@ async def pin_catalog() -> CatalogPin:
     )
 
 
-async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
-    """Return the legs of a goal; the worker refuses a mission that its policy does not allow."""
-    run = running.run_locally if here else running.run
-    return await run(
-        names.SPLIT_GOAL,
-        mission,
-        result_type=BegunPlan,
-        summary="split the goal into legs",
-        **running.SPLITTING,
-    )
-
-
 async def think(context: StepContext, progress: Progress, *, here: bool) -> Thought:
     """Think one step of a leg: select its tools, decide, and prepare the call."""
     wanted = _wanted(progress, "", {})
@@ -122,15 +109,8 @@ async def prepare_call(
 ) -> PreparedCall:
     """Check and complete a call of a leg's step, and make its card; nothing is sent.
 
-    Args:
-        progress: the leg's current state.
-        tool: the tool's name.
-        arguments: as a planner or a person wants them.
-        asked: how often people are asked about the call, this time included.
-        decided_by_people: True if a person was asked about the call, so that people keep deciding.
-        reason: why a planner wants the call.
-        before: the previous card of this same call, amended or expired a moment ago.
-        changed_by_people: the arguments that a person amended.
+    People keep deciding on a call that they were `asked` about so often, this time included.
+    `before` is the previous card of this same call, amended or expired a moment ago.
     """
     state = progress.state
     earlier = state.asked if before is None else (*state.asked, before)

@@ -75,13 +75,7 @@ class ConfirmationGate:
         on_change: Callable[[], None] = lambda: None,
         on_reminder: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make a gate with no card open.
-
-        Args:
-            decisions: on cards that are closed already.
-            on_change: called after a card was opened, reminded of, approved by somebody, or closed.
-            on_reminder: called after a reminder.
-        """
+        """Make a gate with no card open; the callbacks follow each change, and each reminder."""
         self._open: _Open | None = None
         decided = (one for one in decisions if one.kind != "amended")
         self._closed: dict[str, str] = {one.confirmation_id: one.kind for one in decided}
@@ -108,9 +102,7 @@ class ConfirmationGate:
     def open(self, card: ConfirmationCard, keys: PublicKeys | None = None) -> None:
         """Open a card, or a successor under the same id, which nobody has approved yet.
 
-        Args:
-            card: the card to show.
-            keys: the keys that decisions have to be signed with; None: no signature needed.
+        With keys, decisions have to be signed with one of them.
         """
         if self._open is not None:
             self._open.ends("amended")
@@ -239,9 +231,7 @@ class ConfirmationGate:
     ) -> Grant | Verdict | None:
         """Return the decision on the open card; None if nobody decided before it expired.
 
-        Args:
-            reminders: how long after the card was opened to remind of it.
-            renew: opens a successor of the card when it needs one; stopped when the card closes.
+        Reminders follow so long after it was opened; `renew` opens a successor when it needs one.
         """
         while True:
             shown = self._current()

@@ -18,7 +18,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import (
         Acting,
-        HandedOver,
         HandOverAsked,
         LegInput,
         LegResult,
@@ -220,9 +219,9 @@ class Leg:
                 await self.questions.ask(wanted)
             case HandOver() as part:
                 await self._hand_over(part)
-            case StepGoal() as goal:
-                await self._until_due(goal)
-                await self._reach_step_goal(goal)
+            case StepGoal() as part:
+                await self._until_due(part)
+                await self._hand_over(part)
             case Finish(summary=said) if planned.refusal is not None:
                 claimed = CallTool(tool=FINISH, arguments={"summary": said})
                 self.progress.observe(claimed, outcome="refused", error=planned.refusal)
@@ -278,51 +277,39 @@ class Leg:
                 self.progress.observe(wanted, outcome=outcome, error=one.why)
             self.progress.record(f"call {one.tool}", outcome, one.why)
 
-    async def _hand_over(self, wanted: HandOver) -> None:
-        leg = self.progress.leg
-        answer, call = await self._handed_over(
-            HandOverAsked(
-                hand_over_id=leg.call_id,
-                leg_id=self.leg_id,
-                agent=wanted.agent,
-                goal=wanted.goal,
-                orders=left_to_do(leg.leg.orders, effects_of_leg(leg)),
-            )
+    async def _hand_over(self, part: HandOver | StepGoal) -> None:
+        """Have another leg do a part, and record its result for the next step."""
+        leg, goal = self.progress.leg, part if isinstance(part, StepGoal) else None
+        orders = left_to_do(leg.leg.orders, effects_of_leg(leg)) if goal is None else goal.orders
+        asked = HandOverAsked(
+            hand_over_id=leg.call_id,
+            leg_id=self.leg_id,
+            agent=part.agent,
+            goal=part.goal,
+            orders=orders,
+            output_schema=None if goal is None else goal.output_schema,
+            inputs={} if goal is None else goal.inputs,
         )
-        did = f"hand over to {wanted.agent}"
-        if answer.status is LegStatus.SUCCEEDED:
-            self.progress.observe(call, outcome="handed_over", body={"summary": answer.summary})
-            self.progress.record(did, "done")
-        else:
-            self.progress.observe(call, outcome="refused", error=answer.why)
-            self.progress.record(did, "refused", answer.why)
-
-    async def _reach_step_goal(self, goal: StepGoal) -> None:
-        """Have a leg reach the goal of a workflow's step; the step gives the leg's outputs."""
-        answer, call = await self._handed_over(
-            HandOverAsked(
-                hand_over_id=self.progress.leg.call_id,
-                leg_id=self.leg_id,
-                agent=goal.agent,
-                goal=goal.goal,
-                orders=goal.orders,
-                output_schema=goal.output_schema,
-                inputs=goal.inputs,
-            )
-        )
-        outcome = "handed_over" if answer.status is LegStatus.SUCCEEDED else "refused"
-        if answer.status is LegStatus.FAILED:
-            outcome = "rejected"  # it left no effect, so that the workflow may try it again
-        error = answer.why or None
-        self.progress.observe(call, outcome=outcome, error=error, body=answer.outputs)
-        self.progress.record("reach the goal", outcome.replace("_", " "), error)
-
-    async def _handed_over(self, asked: HandOverAsked) -> tuple[HandedOver, CallTool]:
-        """Have another leg do a part; return its answer, and the hand-over as a call."""
         self._is_handing_over = True
         answer = await self._shared.hand_over(asked)
         self._is_handing_over = False
         if answer.outcome == "ended":
             self.progress.learn_facts(answer.leg_id, answer.facts)
         shown: JsonObject = {"agent": asked.agent, "goal": asked.goal, "leg": answer.leg_id}
-        return answer, CallTool(tool=HAND_OVER, arguments=shown)
+        call = CallTool(tool=HAND_OVER, arguments=shown)
+        is_done = answer.status is LegStatus.SUCCEEDED
+        outcome = "handed_over" if is_done else "refused"
+        if goal is not None:  # the step of a workflow has the leg's outputs
+            if answer.status is LegStatus.FAILED:
+                outcome = "rejected"  # it left no effect, so that the workflow may try it again
+            error = answer.why or None
+            self.progress.observe(call, outcome=outcome, error=error, body=answer.outputs)
+            self.progress.record("reach the goal", outcome.replace("_", " "), error)
+            return
+        did = f"hand over to {part.agent}"
+        if is_done:
+            self.progress.observe(call, outcome=outcome, body={"summary": answer.summary})
+            self.progress.record(did, "done")
+        else:
+            self.progress.observe(call, outcome=outcome, error=answer.why)
+            self.progress.record(did, outcome, answer.why)

@@ -16,7 +16,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import is_handle
     from orchestrator.core.record import JsonObject
     from orchestrator.core.shown_text import markdown_code, markdown_text
-    from orchestrator.messages import names
     from orchestrator.messages.receipts import reference_of
     from orchestrator.planning.models import AnswerTable
     from orchestrator.saga.obligation import Obligation, ObligationState
@@ -114,9 +113,3 @@ def references(named: JsonObject) -> str:
         if not is_handle(value)
     ]
     return ", ".join(shown[:6])
-
-
-def rollback_link(mission_id: str) -> str:
-    """Return a link to the page of a mission's rollback."""
-    rollback_id = names.rollback_workflow_id(mission_id)
-    return link(rollback_id, rollback_id)

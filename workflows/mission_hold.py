@@ -117,13 +117,9 @@ class MissionHold:
 
 
 def failure_of(result: LegResult | None, leg: LegInput | None, error: str, refusal: str) -> Hold:
-    """Return the subject of a hold after a leg, or the whole mission, failed.
+    """Return the subject of a hold after a leg failed, or, without a result, the whole mission.
 
-    Args:
-        result: of the leg that failed; None: the mission's time is over.
-        leg: its state.
-        error: why the mission failed.
-        refusal: why it cannot be repaired; empty: it can be.
+    A refusal says why it cannot be repaired.
     """
     state = leg.state if leg is not None else None
     if state is not None and result is not None and state.acting is not None:

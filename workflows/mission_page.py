@@ -244,7 +244,8 @@ def _rollback(mission: MissionResult) -> list[str]:
     """Return a link to the rollback: the page of a closed mission does not change."""
     if not mission.ledger.obligations:
         return []
-    page = md.rollback_link(mission.mission_id)
+    rollback_id = names.rollback_workflow_id(mission.mission_id)
+    page = md.link(rollback_id, rollback_id)
     shown = md.command(command_lines.show_rollback(mission.mission_id))
     if any(one.rollback is not None for one in mission.ledger.obligations):
         left = [o for o in mission.ledger.obligations if o.state is ObligationState.PARKED]

@@ -14,7 +14,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain
-    from orchestrator.core.errors import QuestionError
+    from orchestrator.core.errors import OrchestratorError, QuestionError
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelPause, ResumeInput
@@ -36,12 +36,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.receipts import unserved_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.planning.models import CHAINING
-    from orchestrator.workflows import calls, logs, ui
+    from orchestrator.workflows import calls, logs, running, ui
     from orchestrator.workflows.confirmation import ConfirmationGate
     from orchestrator.workflows.failures import (
         WORK_FAILURES,
         first_words,
-        mission_misnamed,
         refuse,
         usage_of,
     )
@@ -92,7 +91,9 @@ class MissionWorkflow:
         """
         mission = self._mission
         if not re.fullmatch(MISSION_ID_PATTERN, mission.mission_id):
-            raise refuse(mission_misnamed(mission.mission_id))
+            named = f"{mission.mission_id!r} is no id of a mission"
+            wanted = "letters, digits, '-' and '_', at most 80 of them"
+            raise refuse(OrchestratorError(f"{named}: {wanted}", code="MissionMisnamed"))
         try:
             if mission.request.observe:
                 self._note_observed()
@@ -203,7 +204,15 @@ class MissionWorkflow:
         )
         asks = request.model is not None or request.planner not in (None, CHAINING)
         try:
-            plan = await calls.split_goal(wanted, here=mission.catalog.by_rules and not asks)
+            # Without a model it takes no time, and can run as a local activity.
+            run = running.run_locally if mission.catalog.by_rules and not asks else running.run
+            plan = await run(
+                names.SPLIT_GOAL,
+                wanted,
+                result_type=BegunPlan,
+                summary="split the goal into legs",
+                **running.SPLITTING,
+            )
         except ActivityError as error:
             mission.limits.count(usage_of(error))
             raise

@@ -133,8 +133,7 @@ class OwnRollback:
     async def _settled(self, *, is_own: bool) -> RollbackReport | None:
         """Return the rollback's own report; None if it was refused and did nothing.
 
-        A signal only means that there is something to read. A refused rollback sends none, so a
-        rollback that somebody else started is read without waiting for a signal.
+        A refused rollback sends no signal, so another's is read without waiting for one.
         """
         if is_own:
             await workflow.wait_condition(self._has_news)

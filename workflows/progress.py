@@ -72,14 +72,7 @@ class Progress:
         budget: MissionBudget,
         ledger: Callable[[], Ledger],
     ) -> None:
-        """Continue from the state of the previous run, or from an empty one.
-
-        Args:
-            leg: its terms and its state.
-            changed: called after each change that is shown.
-            budget: of its mission.
-            ledger: returns the merged ledger of all legs of its mission.
-        """
+        """Continue from the state of the previous run, or from an empty one."""
         self._leg = leg
         self.budget = budget
         self.mission_ledger = ledger

@@ -86,9 +86,6 @@ async def _input_for(
     """Return the answer to a server, and True if a cancel request came before it.
 
     For a call that `is_over` there is no question, and the server learns that it was withdrawn.
-
-    Raises:
-        asyncio.CancelledError: a new run of the mission continues to wait.
     """
     if is_over:
         return wanted.answered(None, withdrawn=True), True
@@ -108,11 +105,7 @@ async def _input_for(
 
 
 async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, bool]:
-    """Make a call without its guards, and record it in the ledger and for the planner.
-
-    Returns:
-        The call; and True if a cancel request arrived meanwhile.
-    """
+    """Make a call without its guards, and record it; True: a cancel request arrived meanwhile."""
     leg = progress.leg
     message = ObserveInput(
         **leg.call_of(wanted.tool).ref,

@@ -80,12 +80,7 @@ class ModelPauses:
     async def wait(
         self, trouble: ModelTrouble, before: Sequence[ModelTrouble] = (), *, retries: bool = True
     ) -> None:
-        """Wait until the model is to be asked again.
-
-        Args:
-            trouble: of the model that was asked last.
-            before: troubles of the other models that were asked in this round.
-            retries: False if only a person decides that.
+        """Wait until the model is to be asked again; without `retries`, only a person decides that.
 
         Raises:
             LegFailed: the policy's deadline has passed, or a person gave up.
@@ -96,11 +91,7 @@ class ModelPauses:
         await self._until_due(pause)
 
     async def go_on(self) -> None:
-        """Continue the pause of the previous run.
-
-        Raises:
-            LegFailed: as for `wait`.
-        """
+        """Continue the pause of the previous run, as `wait` does."""
         if self._pause is not None:
             await self._until_due(self._pause)
 
@@ -125,11 +116,7 @@ class ModelPauses:
             )
 
     def over(self) -> None:
-        """End the pause, because the model has answered.
-
-        Raises:
-            LegFailed: a person gave up while the model was being asked.
-        """
+        """End the pause, because the model has answered; LegFailed: a person gave up meanwhile."""
         if self._pause is None:
             return
         self._check_given_up()

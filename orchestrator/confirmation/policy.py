@@ -112,10 +112,7 @@ class StandingApproval(Scope):
     def refusal(self, price: Money, spent: Decimal, spent_in_a_day: Decimal) -> str | None:
         """Return why one more call at this price does not fit; None if it does.
 
-        Args:
-            price: of the call.
-            spent: by earlier calls under this name, in the currency of the price.
-            spent_in_a_day: by those of the last 24 hours.
+        Both sums are of earlier calls under this name, in the currency of the price.
         """
         for most, so_far, when in (
             (self.total, spent, "in total"),

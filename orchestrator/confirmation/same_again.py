@@ -217,18 +217,10 @@ def why_not_again(
     left: Money,
     at: datetime,
 ) -> str | None:
-    """Return why a rule does not cover a call; None if it does.
+    """Return why a rule does not cover a later call; None if it does.
 
-    Args:
-        rule: the rule.
-        call: the later call.
-        arguments: of the later call.
-        card_type: of its card.
-        amounts: its price and other amounts; empty if it is free, None if the price is unknown.
-        approvals_needed: number of people who have to approve it.
-        free: inputs that differ anyway, by the contract of the tool.
-        left: the amount that the rule may still approve.
-        at: the time of the grant.
+    `amounts` are its price and other amounts: empty if it is free, None if the price is unknown.
+    Inputs in `free` differ anyway, by the contract of the tool; `left` may still be approved.
     """
     first, again = rule.first, rule.again
     same = ("mission_id", "origin", "tool", "catalog_digest")

@@ -173,9 +173,7 @@ class SigningKey:
     def generate(cls, *, issuer: str, subject: str) -> tuple[JsonObject, JsonObject]:
         """Return a new key pair as private and public JWK.
 
-        Args:
-            issuer: the only issuer that it signs as; empty for any.
-            subject: the only person that it signs for; empty for a service, which signs for all.
+        Empty, the key signs as any issuer, and for any subject, as a service does.
         """
         made = OKPKey.generate_key("Ed25519")
         names = {"kid": made.thumbprint(), "iss": issuer, "sub": subject}
@@ -218,14 +216,8 @@ def decision_claims(
 ) -> JsonObject:
     """Return the claims of the JWS of a decision.
 
-    Args:
-        decision: the decision.
-        digest: of the card that the approver has read.
-        issuer: the service that vouches for the approver, for example the URL of a login service.
-        subject: the approver, by the name in policies and records.
-        at: the time of signing.
-        auth_time: the time at which the approver signed in; None: unknown.
-        groups: of the approver, for policies that list groups.
+    The issuer vouches for the subject, the approver by the name in policies and records; `at` is
+    the time of signing, and `auth_time` that of the sign-in, if known.
     """
     listed: list[JsonValue] = [*sorted(set(groups))]
     return {
@@ -297,19 +289,11 @@ def proved_signer(
     at: datetime,
     max_age: timedelta | None = None,
 ) -> Signer:
-    """Return the signer of a decision, by its signature.
-
-    Args:
-        decision: the decision, with its signature.
-        keys: those that may sign.
-        digest: of the open card.
-        opened_at: when that card was opened.
-        at: now, or the time of the decision.
-        max_age: longest time from the sign-in of the signer until then; None for any.
+    """Return the signer of a decision on the card of this digest, by its signature.
 
     Raises:
         SignatureRefused: it is not signed, not by one of these keys, or for something else.
-        SignInTooOld: it proves no sign-in as fresh as that.
+        SignInTooOld: it proves no sign-in within `max_age` before the decision.
     """
     refusal = _Refusal(decision.confirmation_id)
     claims = _verified(decision.signature, keys, refusal)

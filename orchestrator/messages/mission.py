@@ -469,14 +469,7 @@ def status_with(
     stopped: bool = False,
     observed: bool = False,
 ) -> MissionStatus:
-    """Return the status of a mission, given the status of its rollback.
-
-    Args:
-        own: the status that the mission itself reports, or reported at its end.
-        rollback: the status of the rollback; None: there is none.
-        stopped: True if a person cancelled the mission.
-        observed: True if its effects stood although it failed.
-    """
+    """Return the status of a mission, given its own and that of its rollback, if there is one."""
     if rollback is None:
         return own
     if rollback is RollbackStatus.PARKED:

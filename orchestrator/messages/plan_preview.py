@@ -183,12 +183,7 @@ def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:
-    """Return the question about a plan.
-
-    Args:
-        plan: the plan that would be carried out.
-        problem: why the restated goal could not be planned; empty: it was not restated.
-    """
+    """Return the question about a plan, and why its restated goal could not be planned, if so."""
     numbers = {leg.leg_id: number for number, leg in enumerate(plan.legs, start=1)}
     planned = []
     for number, leg in enumerate(plan.legs, start=1):

@@ -181,13 +181,7 @@ class Unserved(Record):
 def unserved_of(
     plan: MissionPlan, legs: Iterable[LegResult], ledger: Ledger
 ) -> tuple[Unserved, ...]:
-    """Return the reasons that a mission with ended legs has not succeeded.
-
-    Args:
-        plan: the mission's, with the orders of its legs.
-        legs: as they ended.
-        ledger: of the whole mission.
-    """
+    """Return the reasons that a mission with ended legs has not succeeded."""
     results = {leg.leg_id: leg for leg in legs}
     effects = effects_of(ledger, (order for leg in plan.legs for order in leg.orders))
     return tuple(one for leg in plan.legs for one in _of_leg(leg, plan.legs, results, effects))

@@ -152,9 +152,7 @@ class Repeats(Record):
     def after(self, seen: Observation, *, most: int) -> tuple["Repeats", str]:
         """Return the state after a step's observation, and a warning for the planner, if any.
 
-        Args:
-            seen: the call with its outcome.
-            most: how often a call may have the same outcome before the warning.
+        It comes when a call has had the same outcome `most` times.
         """
         # Either no call at all, which `max_bad_answers` counts, or a call that was deferred.
         if seen.tool == ANSWER or seen.outcome == "dropped":

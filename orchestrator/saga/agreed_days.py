@@ -37,10 +37,7 @@ def agreed_days(
 def other_days(agreed: JsonObject, arguments: JsonObject, body: JsonValue) -> tuple[str, ...]:
     """Return the days that an answer contradicts, in words; nothing if they may be the same.
 
-    Args:
-        agreed: the result of `agreed_days`.
-        arguments: of the call: any day in them was requested, by whatever name.
-        body: of the answer.
+    `agreed` is the result of `agreed_days`; any day of the arguments was requested, by any name.
     """
     wanted = [moment for _, moment in _moments(arguments)]
     meant = dict(_moments(agreed))

@@ -84,13 +84,7 @@ def _is_of_same(cancel: Tool, binding: InputBinding) -> bool:
 
 
 def names_another(given: Mapping[str, str], arguments: JsonObject, body: JsonValue) -> str | None:
-    """Return the name by which an answer is about something else than was sent, or None.
-
-    Args:
-        given: the result of `given_back`.
-        arguments: the sent arguments, personal values as handles.
-        body: of the answer.
-    """
+    """Return the name by which an answer is about something else than was sent, or None."""
     sent = {name: arguments.get(wanted) for name, wanted in given.items()}
     comparable = {name: value for name, value in sent.items() if can_be_compared(value)}
     return named_in(body, comparable, in_lists=isinstance(body, list))[1]

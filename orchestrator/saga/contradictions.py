@@ -65,11 +65,8 @@ def ended_state(tool: Tool, body: JsonValue) -> str | None:
 def still_as_made(made: JsonValue, body: JsonValue, names: Mapping[str, JsonValue]) -> str | None:
     """Return the state in a cancel's answer that is the call's own or an unfinished one, or None.
 
-    Args:
-        made: the answer of the call that is cancelled.
-        body: the answer of the cancel.
-        names: the arguments of the cancel. An object with another id, such as a refund, has a state
-            of its own; a state that the cancel sets is no contradiction.
+    An object with another id than those in `names`, the cancel's arguments, such as a refund, has a
+    state of its own; a state that the cancel sets is no contradiction.
     """
     ours = {str(value) for value in names.values() if isinstance(value, str | int)}
     wanted = {value.lower() for value in ours}

@@ -81,9 +81,7 @@ class Effect(Record):
 def effects_of(ledger: Ledger, orders: Iterable[Order] = ()) -> tuple[Effect, ...]:
     """Return the changes that the calls of a ledger made, cancels included.
 
-    Args:
-        ledger: of a leg or a mission.
-        orders: an effect that was made and then cancelled stands only if its cancel is among these.
+    An effect that was made and then cancelled stands only if its cancel is among the orders.
     """
     ordered = {tool for order in orders for tool in order.tools}
     done = {c.call_id for c in ledger.cancels if c.outcome == "succeeded"}

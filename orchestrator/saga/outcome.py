@@ -145,11 +145,7 @@ class ToolOutcome(Record):
         return None if self.wanted is None or self.wanted.refused else self.wanted
 
     def after_input(self, given: InputGiven | None) -> "ToolOutcome":
-        """Return the outcome; only the tool's own refusal settles a call that its server had begun.
-
-        Args:
-            given: the answer that the call carried; None: the server had not asked for input.
-        """
+        """Return the outcome; only the tool's own refusal settles a call that its server began."""
         if given is None or self.kind != "rejected" or self.status == _TOOL_REFUSED:
             return self
         reason = f"{self.why}; the server had begun, and asked for input"

@@ -33,10 +33,7 @@ def cancellable(ledger: Ledger) -> Ledger:
 def doubt_about(ledger: Ledger, cancel: CancelCall, answered: Collection[str]) -> str | None:
     """Return why a cancel may reach beyond its mission; None if it plainly does not.
 
-    Args:
-        ledger: the mission's, of all its legs.
-        cancel: as it is going to be sent.
-        answered: the inputs of the cancel that its contract fills from the provider's answer.
+    `answered` are the inputs of the cancel that its contract fills from the provider's answer.
     """
     named = obligations_named(ledger, cancel)
     if len(named) == 1:
