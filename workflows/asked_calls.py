@@ -10,7 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.progress import Progress
 
 _MOST_NOTED = 20
-_BY_PEOPLE = frozenset({"rejected", "responded"})
+BY_PEOPLE = frozenset({"rejected", "responded"})
 _FATES: dict[str, Fate] = {"succeeded": "done", "rejected": "refused"}
 
 
@@ -48,7 +48,7 @@ class AskedCalls:
         state = self._progress.state
         same = (one for one in reversed(state.asked) if prepared.meaning in one.meanings)
         before = next(same, None)
-        if before is not None and before.fate in _BY_PEOPLE:
+        if before is not None and before.fate in BY_PEOPLE:
             # It is reported once, in the person's words; the second time ends the leg.
             by = before.by or "a person"
             sentence = f"{before.title!r}, with the same arguments, was refused before by {by}"
@@ -91,8 +91,3 @@ class AskedCalls:
         for asked in self._progress.state.asked:
             if grant is not None and asked.confirmation_id == grant.confirmation_id:
                 self._progress.remember_asked(asked.model_copy(update=changes))
-
-    def last_was_refused_cancel(self) -> bool:
-        """Return True if people refused the last card and that card was for a cancel."""
-        asked = self._progress.state.asked
-        return bool(asked) and asked[-1].cancels and asked[-1].fate in _BY_PEOPLE

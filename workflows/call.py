@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import CallTool
     from orchestrator.workflows import calls
     from orchestrator.workflows.approval import Approvals, NotConfirmed
-    from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
+    from orchestrator.workflows.asked_calls import BY_PEOPLE, AskedCalls, CallRefused
     from orchestrator.workflows.failures import LegFailed, LegSkipped
     from orchestrator.workflows.mission_limits import LegLimits, LimitSpent
     from orchestrator.workflows.overcharges import Overcharges
@@ -36,7 +36,8 @@ class Caller:
     @property
     def keeps_effects(self) -> bool:
         """True if people refused the last card and that card was for a cancel."""
-        return self._asked.last_was_refused_cancel()
+        asked = self._progress.state.asked
+        return bool(asked) and asked[-1].cancels and asked[-1].fate in BY_PEOPLE
 
     async def call(self, wanted: CallTool, prepared: PreparedCall | None = None) -> None:
         """Make one call; a call that cannot or may not be made is reported to the planner.

@@ -1,6 +1,7 @@
 """One call of a saga: prepared, confirmed, recorded, sent and settled, perhaps after a repair."""
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from pydantic import JsonValue
 from temporalio import workflow
@@ -63,6 +64,9 @@ Repair = Callable[["GuardedCall", CallTool, ToolCallFailed], Awaitable[CallTool]
 class GuardedCall:
     """A call under way, with what its card, its questions and its spending need."""
 
+    task_queue: Final = None
+    """Of the call's activities; None: the workflow's own."""
+
     def __init__(
         self,
         terms: LegInput,
@@ -78,10 +82,6 @@ class GuardedCall:
         self.questions = Questions(self.progress)
         own_limits = LegLimits(self.progress, limits)
         self._caller = Caller(self.progress, own_limits, self.approvals, self.questions)
-
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the call's activities; None: the workflow's own."""
 
     def stall(self, why: str) -> None:
         """Show why the call waits for state that workers are missing; empty: no longer waiting."""

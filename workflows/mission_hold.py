@@ -86,32 +86,27 @@ def record_of(question: Question, answer: AnswerInput | None) -> HoldRecord:
     )
 
 
-class MissionHold:
+class MissionHold(QuestionDesk):
     """The holds of one mission, one after the other."""
 
     def __init__(self, question: Question | None, records: tuple[HoldRecord, ...]) -> None:
         """Take the open hold and the earlier ones of the previous run."""
-        self.desk = QuestionDesk("mission", question, {one.id: str(one) for one in records})
+        super().__init__("mission", question, {one.id: str(one) for one in records})
         self.records = records
 
-    @property
-    def question(self) -> Question | None:
-        """Return the question that waits for an answer."""
-        return self.desk.question
-
-    async def until_over(self, is_interrupted: Callable[[], bool]) -> HoldRecord | None:
+    async def until_decided(self, is_interrupted: Callable[[], bool]) -> HoldRecord | None:
         """Return the end of the hold that is open; None: a new run has to go on with it.
 
         Raises:
             asyncio.CancelledError: a cancel request arrived, which ends the hold.
         """
-        if self.desk.asked is None:
+        if self.asked is None:
             raise RuntimeError("no hold is open")
-        question = self.desk.asked.question
-        if not await self.desk.until_over(question.expires_at, ui.HOLD_EXPIRES, is_interrupted):
+        question = self.asked.question
+        if not await self.until_over(question.expires_at, ui.HOLD_EXPIRES, is_interrupted):
             return None
-        record = record_of(question, self.desk.close())
-        self.desk.closed[record.id] = str(record)
+        record = record_of(question, self.close())
+        self.closed[record.id] = str(record)
         self.records = (*self.records, record)
         return record
 

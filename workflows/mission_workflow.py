@@ -7,6 +7,7 @@ was rolled back, or is held open by its rollback for an operator.
 import asyncio
 import re
 from collections.abc import Callable
+from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
@@ -56,7 +57,7 @@ with workflow.unsafe.imports_passed_through():
         repaired,
     )
     from orchestrator.workflows.own_rollback import OwnRollback
-    from orchestrator.workflows.questions import QuestionDesk, Questions
+    from orchestrator.workflows.questions import QuestionDesk
     from orchestrator.workflows.running_mission import RunningMission
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel, until
@@ -69,6 +70,9 @@ class MissionLost(Exception):
 @workflow.defn(name=names.MISSION_WORKFLOW)
 class MissionWorkflow:
     """Runs one mission."""
+
+    task_queue: Final = None
+    """Of the mission's own activities; None: the workflow's own."""
 
     @workflow.init
     def __init__(self, mission: MissionInput) -> None:
@@ -158,7 +162,7 @@ class MissionWorkflow:
         if question is None:
             return False
         mission.plan_handed_over()  # a repair starts these legs
-        mission.hold.desk.open(question)
+        mission.hold.open(question)
         mission.show(MissionStatus.ON_HOLD)
         return True
 
@@ -167,7 +171,7 @@ class MissionWorkflow:
         mission = self._mission
         question = mission.hold.question
         try:
-            answer = await mission.hold.until_over(mission.is_ready_for_new_run)
+            answer = await mission.hold.until_decided(mission.is_ready_for_new_run)
             while answer is None:
                 await self._continue_as_new()
         except asyncio.CancelledError:
@@ -371,11 +375,11 @@ class MissionWorkflow:
         """Refuse an answer to no open question, before it enters the history."""
         self._desk_of(answer).check(answer)
 
-    def _desk_of(self, answer: AnswerInput) -> Questions | QuestionDesk:
+    def _desk_of(self, answer: AnswerInput) -> QuestionDesk:
         if (leg := self._leg_of(answer.question_id)) is not None:
             return leg.questions
         is_of_plan = self._is_of_plan(answer.question_id)
-        return self._mission.talk.questions if is_of_plan else self._mission.hold.desk
+        return self._mission.talk.questions if is_of_plan else self._mission.hold
 
     @workflow.update(name=names.RESUME_UPDATE)
     async def resume(self, wanted: ResumeInput) -> ModelPause:
@@ -427,10 +431,6 @@ class MissionWorkflow:
         """Return the progress of each leg, step by step: watchers make events of it."""
         under_way = self._mission.legs.under_way
         return MissionProgress(legs={k: leg.progress.as_watched() for k, leg in under_way.items()})
-
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the mission's own activities; None: the workflow's."""
 
     def stall(self, why: str) -> None:
         """Show why the mission waits for state that workers are missing; empty: no wait."""

@@ -73,7 +73,8 @@ class Progress:
         ledger: Callable[[], Ledger],
     ) -> None:
         """Continue from the state of the previous run, or from an empty one."""
-        self._leg = leg
+        self.leg = leg
+        """The leg with its current state, from which a new run could continue."""
         self.budget = budget
         self.mission_ledger = ledger
         self._changed = changed
@@ -92,14 +93,9 @@ class Progress:
         """Parts of the leg that the store has, so that no message carries them again."""
 
     @property
-    def leg(self) -> LegInput:
-        """Return the leg with its current state, from which a new run could continue."""
-        return self._leg
-
-    @property
     def state(self) -> LegState:
         """Return the leg's current state."""
-        return self._leg.state
+        return self.leg.state
 
     @property
     def is_short(self) -> bool:
@@ -255,7 +251,7 @@ class Progress:
             usage=self._usage,
         )
         self._usage = None
-        logs.step_done(self._leg, record)
+        logs.step_done(self.leg, record)
         steps = (*self.state.steps, record)
         over = max(0, len(steps) - _MOST_STEPS)  # of the oldest records only the count remains
         self.update(
@@ -312,7 +308,7 @@ class Progress:
     def learn_facts(self, leg_id: str, facts: tuple[Fact, ...]) -> None:
         """Store the facts of another leg that this leg handed a part of its goal to."""
         self.update(handed_to=(*self.state.handed_to, leg_id))
-        self._leg = self._leg.model_copy(update={"facts": (*self._leg.facts, *facts)})
+        self.leg = self.leg.model_copy(update={"facts": (*self.leg.facts, *facts)})
 
     def full_reason(self) -> str | None:
         """Return why no other effect can be noted; None while there is room.
@@ -371,7 +367,7 @@ class Progress:
         changes |= {"acting": None, "card": None, "question": None, "pause": None}
         self._left_off = self.state.acting
         self.update(summary=summary, error=error, table=table, **changes)
-        logs.leg_ended(self._leg, status)
+        logs.leg_ended(self.leg, status)
         self.show(status)
 
     def show(self, status: LegStatus) -> None:
@@ -383,5 +379,5 @@ class Progress:
         if self.is_suspended:
             return
         state = self.state.model_copy(update=changes)
-        self._leg = self._leg.model_copy(update={"state": state})
+        self.leg = self.leg.model_copy(update={"state": state})
         self._changed()

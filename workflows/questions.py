@@ -149,19 +149,14 @@ class QuestionDesk:
         return is_asked or question_id in self.closed
 
 
-class Questions:
+class Questions(QuestionDesk):
     """Asks the questions of a leg, one at a time, and takes the answers."""
 
     def __init__(self, progress: Progress) -> None:
+        super().__init__("leg", progress.state.question)
         self._progress = progress
-        self._desk = QuestionDesk("leg", progress.state.question)
         self.resumed = progress.state.question
         """The question of the previous run, until the leg waits for it again."""
-
-    @property
-    def question(self) -> Question | None:
-        """Return the question that waits for an answer."""
-        return self._desk.question
 
     async def ask_to_provide(self, tool: str, prepared: PreparedCall) -> None:
         """Wait until a person reports that a call's missing prerequisites are provided.
@@ -187,11 +182,7 @@ class Questions:
         await self.ask(wanted, personal=personal)
 
     async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
-        """Wait for the answer, and store it in the leg.
-
-        Raises:
-            LegFailed: nobody answered in time.
-        """
+        """Wait for the answer, and store it in the leg; LegFailed: nobody answered in time."""
         question = self._asking(wanted, personal=personal)
         if await self._until_answered(question) is None:
             raise LegFailed(f"nobody answered in time: {question.question}")
@@ -223,7 +214,7 @@ class Questions:
         server: str = "",
     ) -> Question:
         leg = self._progress.leg
-        before, named = self._desk.asked, question_id or leg.call_id
+        before, named = self.asked, question_id or leg.call_id
         if before is not None and before.question.question_id == named:
             return before.question  # the previous run asked this question: its deadline stays
         now = workflow.now()
@@ -240,7 +231,7 @@ class Questions:
             asked_at=now,
             server=server,
         )
-        self._desk.open(question)
+        self.open(question)
         return question
 
     async def _until_answered(self, question: Question) -> AnswerInput | None:
@@ -249,9 +240,9 @@ class Questions:
         self._progress.show(LegStatus.AWAITING_ANSWER)
         try:
             summary = markdown_summary(f"the question expires: {question.question}")
-            await self._desk.until_over(question.expires_at, summary)
+            await self.until_over(question.expires_at, summary)
         finally:
-            answer = self._desk.close()
+            answer = self.close()
         self._progress.update(question=None)
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("ask the user", "expired" if answer is None else "answered")
@@ -259,35 +250,33 @@ class Questions:
 
     async def decide(self, question: Question, due: Callable[[], datetime]) -> AnswerInput | None:
         """Ask before a rollback; None: nobody answered until it was due, which may come earlier."""
-        self._desk.open(question)
+        self.open(question)
         self._progress.show(LegStatus.AWAITING_ANSWER)
         is_over = False
         try:
             while not is_over:
                 moment = due()
                 self._progress.update(question=question.model_copy(update={"expires_at": moment}))
-                is_over = await self._desk.until_over(
+                is_over = await self.until_over(
                     moment,
                     ui.HOLD_EXPIRES,
                     lambda: due() < moment,  # noqa: B023
                 )
         finally:
-            answer = self._desk.close()
+            answer = self.close()
         self._progress.update(question=None)
         self._progress.show(LegStatus.RUNNING)
         return answer
 
-    async def take(self, answer: AnswerInput) -> None:
+    async def take(self, answer: AnswerInput) -> bool:
         """Take an answer that `check` accepted; that to a planner's question becomes an input."""
         is_of_planner = answer.question_id == self._progress.leg.call_id
-        if await self._desk.take(answer) and is_of_planner:
+        is_taken = await super().take(answer)
+        if is_taken and is_of_planner:
             state = self._progress.state
             answers = {**state.answers, **answer.values}
             self._progress.update(answers=answers, repeats=state.repeats.afresh())
-
-    def check(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, or with values that were not asked for."""
-        self._desk.check(answer)
+        return is_taken
 
 
 def _personal_values(hold: Hold, values: JsonObject) -> list[str]:

@@ -9,6 +9,7 @@ budget.
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -47,6 +48,9 @@ _LONGEST_LOOK = timedelta(hours=1)
 @workflow.defn(name=names.ROLLBACK_WORKFLOW)
 class RollbackWorkflow:
     """Rolls back the ledger of one mission."""
+
+    task_queue: Final = None
+    """Of the rollback's activities; None: the workflow's own."""
 
     @workflow.init
     def __init__(self, rollback: RollbackInput) -> None:
@@ -139,10 +143,6 @@ class RollbackWorkflow:
                 raise
             self.stall(first_words(error))
         return None
-
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the rollback's activities; None: the workflow's own."""
 
     def stall(self, why: str) -> None:
         """Show why the rollback cannot begin; empty: it can."""

@@ -108,6 +108,9 @@ class ToolSaga:
     (`run_worker`).
     """
 
+    task_queue: Final = None
+    """Of the saga's activities; None: the workflow's own."""
+
     def __init__(
         self,
         name: str = "saga",
@@ -587,10 +590,6 @@ class ToolSaga:
             await workflow.wait_condition(lambda: desk.is_idle)
             desk.end(self)
         self._desk = None
-
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the saga's activities; None: the workflow's own."""
 
     def stall(self, why: str) -> None:
         """Ignore the reason why the saga's end waits for state: the log of `calls` has it."""
