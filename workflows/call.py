@@ -239,13 +239,11 @@ class Caller:
             raise CallRefused(refusal)
 
     def _not_sent(self, wanted: CallTool, outcome: str, reason: str, **seen: object) -> None:
-        """Report a call that was not sent to the planner, which may decide on something else."""
         self._progress.observe(wanted, outcome=outcome, error=reason, **seen)
         self._progress.record(f"call {wanted.tool}", outcome, reason)
 
 
 def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegFailed | LegSkipped:
-    """Return the error that follows from a person's refusal of a call."""
     match verdict:
         case Reject(then="skip", approver=by, reason=why):
             return LegSkipped(f"left out: {by} rejected {call.title!r}: {why}")

@@ -196,7 +196,6 @@ class MissionWorkflow:
         return True
 
     async def _plan_of(self, goal: str) -> BegunPlan:
-        """Plan a goal, and make the plan the mission's."""
         mission, request = self._mission, self._mission.request
         wanted = begin_of(
             request,

@@ -221,7 +221,6 @@ class PlanTalk:
 
 
 async def _reviewed(wanted: PlanReviewInput) -> PlanReview:
-    """Return the card of a mission's plan; given a grant, check the approval."""
     summary = (
         "put the plan before a person" if wanted.grant is None else "check the approval of the plan"
     )

@@ -37,18 +37,11 @@ with workflow.unsafe.imports_passed_through():
         from orchestrator.workflows.guarded_call import GuardedCall
         from orchestrator.workflows.tool_saga import ToolSaga
 
-_OURS: Final = frozenset(
-    {
-        names.MISSION_WORKFLOW,
-        names.ROLLBACK_WORKFLOW,
-        names.SWEEP_WORKFLOW,
-        names.PLAN_WORKFLOW,
-        names.SESSION_WORKFLOW,  # it makes its desk itself
-        names.SESSION_CALL_WORKFLOW,
-    }
-)
-
-
+_OURS: Final = frozenset({
+    names.MISSION_WORKFLOW, names.ROLLBACK_WORKFLOW, names.SWEEP_WORKFLOW, names.PLAN_WORKFLOW,
+    names.SESSION_WORKFLOW, names.SESSION_CALL_WORKFLOW,
+})  # fmt: skip
+"""A session makes its desk itself."""
 MISUSED: Final = "ToolSagaMisused"
 
 

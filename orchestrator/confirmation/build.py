@@ -203,7 +203,6 @@ def _in_context(
     facts: Sequence[CardFact],
     others: Sequence[CardFact],
 ) -> ConfirmationCard:
-    """Return the card with its purpose, the things that its ids name, and earlier cards."""
     amounts = [fact.money for fact in (*facts, *others) if fact.money is not None]
     labels = _labels(tool)
     plain = plain_arguments(tool, card.arguments)

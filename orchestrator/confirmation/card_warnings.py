@@ -144,7 +144,6 @@ def totals_of(arguments: JsonObject, price: Money | None) -> Totals:
 
 
 def _sums(items: Sequence[LineItem]) -> Iterator[tuple[Money, str]]:
-    """Yield each sum with its label; equal sums once."""
     priced: list[tuple[Money, Decimal]] = []
     for item in items:
         if item.price is not None:

@@ -202,6 +202,7 @@ class ConfirmationCard(Record):
         if not self.requester_may_approve:
             may.append("not the requester")
         needed, rule = self.approvals_needed, ""
+        known_by = "known by their signatures" if self.signed else _UNPROVED
         if self.again is not None:
             choices = ", ".join(self.again.choices(self.arguments)) or "no input"
             hours = self.again.max_time.total_seconds() / 3600
@@ -215,7 +216,7 @@ class ConfirmationCard(Record):
             "Who may decide": "; and ".join(may),
             "Approvals needed": f"{needed}, of different people" if needed > 1 else "",
             "Approved by": ", ".join(self.approved_by),
-            "Approvers are": _KNOWN_BY[self.signed],
+            "Approvers are": known_by,
             "Signed in within": "" if self.max_sign_in_age is None else str(self.max_sign_in_age),
             "A rule may cover": rule,
         }
@@ -224,12 +225,7 @@ class ConfirmationCard(Record):
 
 _MOST_KEPT = 40
 """The maximum number of lines of a card that are stored for comparison."""
-_KNOWN_BY = {
-    True: "known by their signatures",
-    False: "who they say they are: nothing here proves it",
-}
-
-
+_UNPROVED = "who they say they are: nothing here proves it"
 MOST_TEXT: Final = 2000
 """The maximum number of characters of a response."""
 Then = Literal["replan", "skip", "rollback"]

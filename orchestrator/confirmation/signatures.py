@@ -234,7 +234,6 @@ def decision_claims(
 
 
 def _content(decision: Decision) -> JsonObject:
-    """Return the digest of a decision's content, in addition to yes or no."""
     match decision:
         case Approve(again=again) if again is not None:
             return {"content": canonical_digest({"again": again.content()})}
@@ -350,7 +349,6 @@ class _Refusal(NamedTuple):
 
 
 def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
-    """Return the claims of a signature that one of the keys made."""
     if not signature:
         raise refusal.because(
             "decisions have to be signed here, and this one is not "

@@ -266,7 +266,6 @@ def _plain(amount: Decimal) -> str:
 
 
 def _decimal(text: str) -> Decimal:
-    """Return the number in a text, with either decimal sign."""
     last = max(text.rfind("."), text.rfind(","))
     is_fraction = last >= 0 and len(text) - last - 1 in (1, 2)
     digits = re.sub(r"[.,]", "", text[:last]) + "." + text[last + 1 :] if is_fraction else ""

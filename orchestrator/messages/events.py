@@ -257,21 +257,10 @@ class RollbackEvent(Event):
 
 
 AnyEvent = Annotated[
-    MissionEvent
-    | PlanEvent
-    | LegEvent
-    | SelectionEvent
-    | CallEvent
-    | StepEvent
-    | CardEvent
-    | DecisionEvent
-    | QuestionEvent
-    | PauseEvent
-    | HeldUpEvent
-    | ObligationEvent
-    | RollbackEvent,
+    MissionEvent | PlanEvent | LegEvent | SelectionEvent | CallEvent | StepEvent | CardEvent
+    | DecisionEvent | QuestionEvent | PauseEvent | HeldUpEvent | ObligationEvent | RollbackEvent,
     Field(discriminator="kind"),
-]
+]  # fmt: skip
 """Any event, distinguished by `kind`."""
 
 EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(AnyEvent)

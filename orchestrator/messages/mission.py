@@ -185,15 +185,10 @@ class MissionStatus(StrEnum):
     """It was terminated; the sweep starts its rollback."""
 
 
-_AFTER_ROLLBACK = frozenset(
-    {
-        MissionStatus.ROLLING_BACK,
-        MissionStatus.PARKED,
-        MissionStatus.ROLLED_BACK,
-        MissionStatus.ROLLED_BACK_AFTER_SUCCESS,
-        MissionStatus.CANCELLED,
-    }
-)
+_AFTER_ROLLBACK = frozenset({
+    MissionStatus.ROLLING_BACK, MissionStatus.PARKED, MissionStatus.ROLLED_BACK,
+    MissionStatus.ROLLED_BACK_AFTER_SUCCESS, MissionStatus.CANCELLED,
+})  # fmt: skip
 
 
 Came = Literal["go on", "stop", "said otherwise", "expired"]
@@ -208,12 +203,6 @@ class PlanAnswer(Record):
     by: str = Field(default="", description="who answered: claimed, or proved by a signature")
     at: datetime
     doubts: tuple[Doubt, ...] = Field(default=(), description="doubts that the question was about")
-
-
-_UNCHECKED: Final = (
-    "the goal was not split, so no order was stated: nothing was changed, and nothing checked "
-    "whether the goal asked for a change"
-)
 
 
 class MissionResult(Record):
@@ -311,7 +300,12 @@ class MissionResult(Record):
         """Why only the planner's word says that the goal was reached; '' if more does."""
         if self.plan_made_by.planner != "one leg" or self.status is not MissionStatus.SUCCEEDED:
             return ""
-        return "" if self.ledger.obligations or self.ledger.cancels else _UNCHECKED
+        if self.ledger.obligations or self.ledger.cancels:
+            return ""
+        return (
+            "the goal was not split, so no order was stated: nothing was changed, and nothing "
+            "checked whether the goal asked for a change"
+        )
 
     @property
     def follow_ups(self) -> tuple[FollowUp, ...]:

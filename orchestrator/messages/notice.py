@@ -11,16 +11,9 @@ from orchestrator.core.record import Record, shared_fields
 from orchestrator.messages.events import AnyEvent, CardEvent, QuestionEvent
 
 NoticeEvent = Literal[
-    "card.opened",
-    "card.reminded",
-    "card.decided",
-    "card.expired",
-    "card.withdrawn",
-    "question.opened",
-    "question.closed",
-    "notice.failed",
-    "notice.test",
-]
+    "card.opened", "card.reminded", "card.decided", "card.expired", "card.withdrawn",
+    "question.opened", "question.closed", "notice.failed", "notice.test",
+]  # fmt: skip
 EVENTS: Final[tuple[str, ...]] = get_args(NoticeEvent)
 ANNOUNCES_OPEN: Final = frozenset({"card.opened", "card.reminded", "question.opened"})
 """Events that are not delivered once their card or question is closed."""
@@ -53,14 +46,6 @@ class Notice(Record):
     failed: str = Field(default="", description="id of the notice that no channel delivered")
 
 
-_OF_CARD: Final[dict[str, NoticeEvent]] = {
-    "opened": "card.opened",
-    "reminded": "card.reminded",
-    "expired": "card.expired",
-    "withdrawn": "card.withdrawn",
-}
-
-
 def announced(event: AnyEvent, *, requester: str = "", decided_by: str = "") -> Notice | None:
     """Return the notice about an event of the feed; None for an event that is not announced.
 
@@ -68,11 +53,17 @@ def announced(event: AnyEvent, *, requester: str = "", decided_by: str = "") -> 
     planner writes it, and may quote anything that it was given.
     """
     if isinstance(event, CardEvent):
-        is_decided = event.state not in _OF_CARD
+        states: dict[str, NoticeEvent] = {
+            "opened": "card.opened",
+            "reminded": "card.reminded",
+            "expired": "card.expired",
+            "withdrawn": "card.withdrawn",
+        }
+        is_decided = event.state not in states
         return Notice(
             **{**shared_fields(event, Notice), "requester": event.requester or requester},
             notice_id=_notice_id(event.confirmation_id, event.digest, event.state, event.at),
-            event="card.decided" if is_decided else _OF_CARD[event.state],
+            event=states.get(event.state, "card.decided"),
             wait_id=event.confirmation_id,
             outcome=event.state if is_decided else "",
             decided_by=decided_by,

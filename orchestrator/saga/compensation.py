@@ -473,7 +473,6 @@ class _Attempt:
         return self._unclear(why, None if honoured else outcome)
 
     def _settle_unverified(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> Settled:
-        """Return the outcome of a cancel whose answer is valid and the only evidence."""
         if tool.success_when:
             return _cancelled(note, outcome)
         before = still_as_made(
@@ -579,7 +578,6 @@ class _Attempt:
         )
 
     def _names_a_shared_id(self, obligation: Obligation, arguments: JsonObject) -> bool:
-        """Return True if a cancel would also name another obligation, of this mission or not."""
         shared = obligation.answered_ids if obligation.namesake or self.owner else {}
         return bool(shared) and all(
             name in arguments and same_id(arguments[name], value) for name, value in shared.items()

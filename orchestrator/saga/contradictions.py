@@ -137,7 +137,6 @@ def _objects(body: JsonValue) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _items(body: JsonValue) -> Iterator[JsonObject]:
-    """Yield the objects in the lists of an answer, or in the list that the answer is."""
     lists = [body] if isinstance(body, list) else [v for _, o in _objects(body) for v in o.values()]
     for listed in lists:
         if isinstance(listed, list):

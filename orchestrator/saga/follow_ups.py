@@ -77,7 +77,6 @@ def follow_ups(
 def _cancel(
     catalog: Catalog, tool: Tool, inputs: JsonObject, price: Money | None, at: datetime | None
 ) -> Iterator[FollowUp]:
-    """Yield the declared cancel of the call's effect, with its window and fee."""
     contract = tool.compensation
     cancel = catalog.tools.get(contract.cancel.tool) if contract is not None else None
     if contract is None or cancel is None or tool.irreversible:
@@ -99,7 +98,6 @@ def _to(tool: Tool, inputs: JsonObject) -> FollowUp:
 
 
 def _items(body: JsonValue) -> list[JsonObject]:
-    """Return the objects that an answer is about: itself, or the first items that it lists."""
     lists = body.values() if isinstance(body, dict) else [body]
     listed = [
         held for held in lists if isinstance(held, list) and held and isinstance(held[0], dict)
@@ -208,7 +206,6 @@ def _shared_names(catalog: Catalog, document: str) -> frozenset[str]:
 
 
 def _noun_before(tool: Tool, name: str) -> str:
-    """Return the path segment right before a parameter; '' if there is none."""
     before, placeholder, _ = tool.path.partition(f"/{{{name}}}")
     noun = before.rpartition("/")[2] if placeholder else ""
     return "" if "{" in noun else noun

@@ -232,7 +232,6 @@ def _content(obligation: Obligation) -> str:
 
 
 def _prevailing(one: Obligation, other: Obligation) -> Obligation:
-    """Return the record that counts of two records of the same call."""
     if (one.state is ObligationState.INTENDED) is (other.state is ObligationState.INTENDED):
         return max(one, other, key=_weight)
     intended, settled = (one, other) if one.state is ObligationState.INTENDED else (other, one)

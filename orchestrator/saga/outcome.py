@@ -208,19 +208,11 @@ class TransportFault(StrEnum):
     OTHER = "the exchange failed"
 
 
-_NEVER_LEFT = frozenset(
-    {
-        TransportFault.ADDRESS,
-        TransportFault.NAME,
-        TransportFault.CONNECT,
-        TransportFault.CONNECT_TIMEOUT,
-        TransportFault.TLS,
-        TransportFault.POOL,
-        TransportFault.PROXY,
-        TransportFault.REQUEST,
-        TransportFault.DEADLINE_BEFORE_SENDING,
-    }
-)
+_F = TransportFault
+_NEVER_LEFT = frozenset({
+    _F.ADDRESS, _F.NAME, _F.CONNECT, _F.CONNECT_TIMEOUT, _F.TLS, _F.POOL, _F.PROXY, _F.REQUEST,
+    _F.DEADLINE_BEFORE_SENDING,
+})  # fmt: skip
 """Faults before the first byte of a request is sent: the provider cannot have acted."""
 
 _NOT_WORKED_ON = frozenset({425, 429})
