@@ -30,7 +30,7 @@ class MissionDisplay:
         self._is_due = False
         # Its own: a coroutine of a discarded run is closed while no loop runs, or that of another.
         self._loop = asyncio.get_running_loop()
-        self._attributes = ui.MissionAttributes(status=MissionStatus.PLANNING)
+        self._attributes: ui.Searched = (MissionStatus.PLANNING, (), (), ())
         self._waits: dict[str, LegWaiting] = {}
         if mission.carried is not None:
             # The server may have taken over only a part of what the previous run set.

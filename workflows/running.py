@@ -119,29 +119,23 @@ async def once(
             # The sender of a call postpones it visibly.
             if not was_locked(error) or activity == names.INVOKE_TOOL:
                 raise
-        await _await_key(rounds, queue)
+        # Until some worker can read this worker's payloads, without growing the history. The probe
+        # does not prove that a worker reads the payload itself: repeated waits in vain are spaced
+        # out, and add few events to the history.
+        if rounds:
+            await pause_between(rounds)
+        await workflow.execute_activity(
+            names.AWAIT_KEY,
+            KeyProbe(),
+            result_type=type(None),
+            summary="wait for a worker that has the key of its messages",
+            task_queue=queue or task_queue(),
+            start_to_close_timeout=timedelta(seconds=15),
+            retry_policy=RetryPolicy(
+                initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30)
+            ),
+        )
         rounds += 1
-
-
-async def _await_key(rounds: int, queue: str | None) -> None:
-    """Wait until some worker can read this worker's payloads, without growing the history.
-
-    The probe does not prove that a worker reads the payload itself: repeated waits in vain are
-    spaced out, and add few events to the history.
-    """
-    if rounds:
-        await pause_between(rounds)
-    await workflow.execute_activity(
-        names.AWAIT_KEY,
-        KeyProbe(),
-        result_type=type(None),
-        summary="wait for a worker that has the key of its messages",
-        task_queue=queue or task_queue(),
-        start_to_close_timeout=timedelta(seconds=15),
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30)
-        ),
-    )
 
 
 async def run_locally(

@@ -148,7 +148,14 @@ class SessionWorkflow:
         """Begin a call, unless a call of its key exists; return its id."""
         self._touched = workflow.now()
         if wanted.tool not in self._known_tools:
-            await self._check_tool(wanted.tool)
+            try:
+                await self._saga.offered([wanted.tool], "")
+            except ActivityError as error:
+                cause = error.cause
+                if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
+                    raise self._refused("ToolUnknown", cause.message) from error
+                raise
+            self._known_tools.add(wanted.tool)
             self.check_begin(wanted)  # others may have begun calls meanwhile
         call_id = _call_id(wanted)
         if call_id not in self._calls:
@@ -184,16 +191,6 @@ class SessionWorkflow:
             )
         if "*" in wanted.tool or "?" in wanted.tool or "[" in wanted.tool:
             raise self._refused("ToolUnknown", f"{wanted.tool!r} is no name of a tool")
-
-    async def _check_tool(self, tool: str) -> None:
-        try:
-            await self._saga.offered([tool], "")
-        except ActivityError as error:
-            cause = error.cause
-            if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
-                raise self._refused("ToolUnknown", cause.message) from error
-            raise
-        self._known_tools.add(tool)
 
     def _start(self, call_id: str) -> None:
         """Start a call that was begun and not started; a new run starts those of its past."""

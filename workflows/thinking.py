@@ -7,7 +7,7 @@ the mission.
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -39,8 +39,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import Pending, wait_with_timers
 
-Paused = TypeVar("Paused", ModelPause, None)
-
 _FIRST_WAIT: Final = timedelta(seconds=15)
 _LONGEST_WAIT: Final = timedelta(minutes=15)
 _MOST_ROUNDS: Final = 100
@@ -56,7 +54,6 @@ class ModelPauses:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._pause = progress.state.pause
         self._is_waiting = False
         self._pending = Pending()
         self._given_up_by: str | None = None
@@ -73,9 +70,8 @@ class ModelPauses:
         return self._is_waiting and not self._pending.is_over()
 
     @property
-    def pause(self) -> ModelPause | None:
-        """Return the pause that the leg is in."""
-        return self._pause
+    def _pause(self) -> ModelPause | None:
+        return self._progress.state.pause
 
     async def wait(
         self, trouble: ModelTrouble, before: Sequence[ModelTrouble] = (), *, retries: bool = True
@@ -85,7 +81,28 @@ class ModelPauses:
         Raises:
             LegFailed: the policy's deadline has passed, or a person gave up.
         """
-        pause = self._set(self._following(trouble, before, retries=retries))
+        leg, now, last = self._progress.leg, workflow.now(), self._pause
+        since = now if last is None else last.since
+        deadline = since + leg.policy.model_wait
+        self._rounds += 1
+        # A policy that waits for weeks asks less often, so that the history stays short.
+        longest = max(_LONGEST_WAIT, leg.policy.model_wait / _MOST_ROUNDS)
+        wait = min(_FIRST_WAIT * 2 ** min(self._rounds - 1, 20), longest)
+        wait = max(wait, trouble.retry_after or wait)
+        pause = ModelPause(
+            pause_id=names.model_pause_id(leg.call_id),
+            mission_id=leg.mission_id,
+            leg_id=leg.leg.leg_id,
+            model=trouble.model,
+            reason=trouble.reason,
+            remedy=trouble.remedy,
+            before=tuple(one.sentence for one in before),
+            since=since,
+            attempts=1 if last is None else last.attempts + 1,
+            retried_at=now + wait if retries and wait < deadline - now else None,
+            deadline=deadline,
+        )
+        self._progress.update(pause=pause)
         logs.waits("model", pause.pause_id, trouble.sentence if retries else "")
         self._progress.show(LegStatus.AWAITING_MODEL)
         await self._until_due(pause)
@@ -121,45 +138,14 @@ class ModelPauses:
             return
         self._check_given_up()
         self._pending, self._rounds = Pending(), 0
-        self._set(None)
+        self._progress.update(pause=None)
         self._progress.show(LegStatus.RUNNING)
 
     def close(self) -> None:
         """End the pause, because the step is planned or the leg ends."""
         self._rounds = 0
         if self._pause is not None:
-            self._set(None)
-
-    def _set(self, pause: Paused) -> Paused:
-        self._pause = pause
-        self._progress.update(pause=pause)
-        return pause
-
-    def _following(
-        self, trouble: ModelTrouble, before: Sequence[ModelTrouble], *, retries: bool
-    ) -> ModelPause:
-        leg, now = self._progress.leg, workflow.now()
-        since = now if self._pause is None else self._pause.since
-        attempts = 1 if self._pause is None else self._pause.attempts + 1
-        self._rounds += 1
-        deadline = since + leg.policy.model_wait
-        # A policy that waits for weeks asks less often, so that the history stays short.
-        longest = max(_LONGEST_WAIT, leg.policy.model_wait / _MOST_ROUNDS)
-        wait = min(_FIRST_WAIT * 2 ** min(self._rounds - 1, 20), longest)
-        wait = max(wait, trouble.retry_after or wait)
-        return ModelPause(
-            pause_id=names.model_pause_id(leg.call_id),
-            mission_id=leg.mission_id,
-            leg_id=leg.leg.leg_id,
-            model=trouble.model,
-            reason=trouble.reason,
-            remedy=trouble.remedy,
-            before=tuple(one.sentence for one in before),
-            since=since,
-            attempts=attempts,
-            retried_at=now + wait if retries and wait < deadline - now else None,
-            deadline=deadline,
-        )
+            self._progress.update(pause=None)
 
     def _check_given_up(self) -> None:
         if self._given_up_by is not None and self._pause is not None:
@@ -167,7 +153,7 @@ class ModelPauses:
             raise self._lost(f"{by} gave up waiting for the model provider: {self._pause.reason}")
 
     def _lost(self, why: str) -> LegFailed:
-        self._set(None)
+        self._progress.update(pause=None)
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("wait for the model", "lost", why)
         return LegFailed(why)

@@ -6,7 +6,7 @@ summary comes with the start request.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
@@ -21,32 +21,21 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.rollback_page import RollbackPage
 
 
-class MissionAttributes(NamedTuple):
-    """The search attributes of a mission that change."""
-
-    status: str
-    waits_for: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-
-
-UNKNOWN: Final = MissionAttributes("", ("",), ("",), ("",))
+Searched = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The search attributes of a mission that change: its status, waits, tools and agents."""
+UNKNOWN: Final[Searched] = ("", ("",), ("",), ("",))
 """A value that differs from the attributes of every mission."""
 
 
-def note_mission(page: MissionPage, *, before: MissionAttributes) -> MissionAttributes:
+def note_mission(page: MissionPage, *, before: Searched) -> Searched:
     """Update a mission's search attributes where they have changed."""
-    now = MissionAttributes(
-        page.searched_as, tuple(page.waits_for), tuple(page.tools), tuple(page.agents)
-    )
+    waits, tools, agents = tuple(page.waits_for), tuple(page.tools), tuple(page.agents)
+    now: Searched = (page.searched_as, waits, tools, agents)
     changes: list[SearchAttributeUpdate[Any]] = []
-    if now.status != before.status:
-        changes.append(sa.STATUS.value_set(now.status))
-    for key, values, old in (
-        (sa.WAITING_FOR, now.waits_for, before.waits_for),
-        (sa.TOOL, now.tools, before.tools),
-        (sa.AGENT, now.agents, before.agents),
-    ):
+    if now[0] != before[0]:
+        changes.append(sa.STATUS.value_set(now[0]))
+    keys = (sa.WAITING_FOR, sa.TOOL, sa.AGENT)
+    for key, values, old in zip(keys, now[1:], before[1:], strict=True):
         if values != old:
             changes.append(_several(key, values))
     if changes:
