@@ -38,7 +38,7 @@ class Approvals:
     def __init__(self, progress: Progress, rules: SameAgainRules | None = None) -> None:
         """Take the leg that makes the calls; decisions of the previous run stay valid."""
         self._progress = progress
-        self._rules = rules or SameAgainRules((), lambda: None)
+        self.rules = rules or SameAgainRules((), lambda: None)
         self._policy = progress.leg.policy.confirmation
         self.gate = ConfirmationGate(progress.state.decisions, on_change=self._keep)
         self._call: PreparedCall | None = None
@@ -69,7 +69,7 @@ class Approvals:
         if self.resumed is None:
             self._reason = reason
             self._call, self._meanings, self._amended_inputs = call, (call.meaning,), ()
-            if (standing := self._standing(call) or self._by_rule(call)) is not None:
+            if (standing := self._granted(call)) is not None:
                 return standing, call
         first = _card_of(self._asked_about()).round
         verdict = None
@@ -108,44 +108,30 @@ class Approvals:
             )
         self._progress.show_card(shown)
 
-    def _standing(self, call: PreparedCall) -> Grant | None:
-        if call.card is None or call.standing_approver is None:
+    def _granted(self, call: PreparedCall) -> Grant | None:
+        """Return the grant of a standing approval, or of a person's rule, as a recorded approval."""
+        card, now = call.card, workflow.now()
+        if card is None:
             return None
-        approve = Approve(
-            confirmation_id=call.card.confirmation_id,
-            digest=call.card.digest,
-            approver=call.standing_approver,
-        )
-        now = workflow.now()
-        self._progress.remember(record_of(approve, call.card, now))
-        return Grant(
-            confirmation_id=approve.confirmation_id,
-            digest=approve.digest,
-            approver=approve.approver,
-            granted_at=now,
-            opened_at=call.card.opened_at,
-        )
-
-    def _by_rule(self, call: PreparedCall) -> Grant | None:
-        """Return the grant of a rule that a person made with an earlier approval, recorded."""
-        now = workflow.now()
-        grant = self._rules.grant_for(call, now)
-        if grant is None or grant.again is None or call.card is None:
-            return None
-        rule = grant.again
-        by_rule = Approve(
-            confirmation_id=grant.confirmation_id,
-            digest=grant.digest,
-            approver=rule.approver,
-            issuer=rule.issuer,
-        )
-        record = record_of(by_rule, call.card, now).model_copy(update={"rule": rule.rule_id})
-        self._progress.remember(record)
+        by, issuer, rule = call.standing_approver, "", ""
+        if by is not None:
+            grant = Grant(
+                confirmation_id=card.confirmation_id,
+                digest=card.digest,
+                approver=by,
+                granted_at=now,
+                opened_at=card.opened_at,
+            )
+        else:
+            found = self.rules.grant_for(call, now)
+            if found is None or found.again is None:
+                return None
+            grant, made = found, found.again
+            by, issuer, rule = made.approver, made.issuer, made.rule_id
+        named, digest = grant.confirmation_id, grant.digest
+        approve = Approve(confirmation_id=named, digest=digest, approver=by, issuer=issuer)
+        self._progress.remember(record_of(approve, card, now).model_copy(update={"rule": rule}))
         return grant
-
-    def stands(self, grant: Grant | None) -> bool:
-        """Return False if a grant is by a rule that was revoked, or has ended, meanwhile."""
-        return self._rules.stands(grant, workflow.now())
 
     async def ask(self, card: ConfirmationCard, call: PreparedCall) -> Grant | Verdict | None:
         """Return people's decision on a card or its amended successor; None: the card expired."""
@@ -202,7 +188,7 @@ class Approvals:
             ApplicationError: as `ConfirmationGate.check`.
         """
         self.gate.check(decision)
-        self._rules.check(decision)
+        self.rules.check(decision)
 
     async def take(self, decision: Decision) -> DecisionReceipt:
         """Apply a decision that `check` accepted."""
@@ -214,11 +200,11 @@ class Approvals:
         if isinstance(decision, Approve) and decided is not None and call is not None:
             named = as_named(decision, call.approval_keys)
             if isinstance(named, Approve):
-                self._rules.make(named, decided, call, record.at)
-        if amended is not None and amended.card is not None:
+                self.rules.make(named, decided, call, record.at)
+        if amended is not None and amended.card is not None and isinstance(decision, Amend):
             self._call = amended
             self._meanings += (amended.meaning,)
-            self._amended_inputs = _with_names(self._amended_inputs, decision)
+            self._amended_inputs = tuple(dict.fromkeys([*self._amended_inputs, *decision.changes]))
             self.gate.open(amended.card, amended.approval_keys)
         return self.gate.receipt(decision, record.at)
 
@@ -236,7 +222,7 @@ class Approvals:
             decided_by_people=True,
             reason=self._reason,
             before=_card_of(before).as_asked("amended", by=by),
-            changed_by_people=_with_names(self._amended_inputs, amend),
+            changed_by_people=tuple(dict.fromkeys([*self._amended_inputs, *amend.changes])),
         )
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"
@@ -256,11 +242,6 @@ def fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:
         case Respond(text=words):
             return "responded", words
     return "approved", ""
-
-
-def _with_names(known: tuple[str, ...], decision: Decision) -> tuple[str, ...]:
-    changes = decision.changes if isinstance(decision, Amend) else {}
-    return tuple(dict.fromkeys([*known, *changes]))
 
 
 def _card_of(call: PreparedCall) -> ConfirmationCard:

@@ -221,7 +221,7 @@ class Caller:
             if refusal is not None:
                 raise CallRefused(refusal)
             grant = permitted.call.grant if permitted.call is not None else None
-            if not self._approvals.stands(grant):
+            if not self._approvals.rules.stands(grant, workflow.now()):
                 continue
             if self._progress.repeated(permitted) is None:
                 return permitted
