@@ -109,7 +109,7 @@ class Approvals:
         self._progress.show_card(shown)
 
     def _granted(self, call: PreparedCall) -> Grant | None:
-        """Return the grant of a standing approval, or of a person's rule, as a recorded approval."""
+        """Return the grant of a standing approval, or of a person's rule, and record it."""
         card, now = call.card, workflow.now()
         if card is None:
             return None
