@@ -76,9 +76,7 @@ class NamedThing(Record):
     lines: tuple[CardLine, ...] = Field(default=(), description="its description or its rest")
     price: Money | None = None
     found_by: str = Field(default="", description="summary of the call that returned it")
-    found_for: tuple[CardLine, ...] = Field(
-        default=(), description="arguments of that call, and values that apply to its whole answer"
-    )
+    found_for: tuple[CardLine, ...] = Field(default=(), description="what that call was asked for")
     at: datetime | None = Field(default=None, description="time of the answer")
 
     @property

@@ -66,11 +66,7 @@ class ConfirmationCard(Record):
     tool: str
     content: Content | None = Field(default=None, description="of its type; None if that has none")
     lines: tuple[CardLine, ...] = Field(default=(), description="lines without another place")
-    unordered: str = Field(
-        default="",
-        description="reason why no order of the plan covers the call, its first line; empty "
-        "if one does",
-    )
+    unordered: str = Field(default="", description="why no order of the plan covers the call")
     goal: str = Field(default="", description="goal of the mission")
     clause: str = Field(default="", description="the part of the goal that the call serves")
     agent: str = Field(default="", description="agent that makes the call")
@@ -86,10 +82,8 @@ class ConfirmationCard(Record):
     changes: tuple[Change, ...] = Field(default=(), description="differences from the earlier card")
     named: tuple[NamedThing, ...] = Field(default=(), description="that ids of the arguments name")
     totals: tuple[Amount, ...] = Field(default=(), description="sums of lists of items")
-    other_inputs: tuple[CardLine, ...] = Field(
-        default=(),
-        description="further inputs that are sent: vault values, own references, explained ids",
-    )
+    other_inputs: tuple[CardLine, ...] = ()
+    """Further inputs that are sent: vault values, own references, explained ids."""
     arguments: JsonObject = Field(default_factory=dict)
     personal: tuple[str, ...] = Field(default=(), description="arguments that take handles only")
     inputs: tuple[str, ...] | None = Field(default=None, description="what is amendable; None: any")
@@ -97,28 +91,17 @@ class ConfirmationCard(Record):
     cancellation: str = Field(default="", description="whether and how it can be cancelled")
     cancel_terms: CancelTerms | None = None
     digest: str
-    opened_at: datetime | None = Field(
-        default=None,
-        description="time of opening; an earlier signature is no decision on this card",
-    )
+    opened_at: datetime | None = Field(default=None, description="no earlier signature decides it")
     expires_at: datetime | None = None
     requester: str = Field(default="", description="requester of the mission")
     requester_may_approve: bool = True
     approvers: tuple[str, ...] = Field(default=(), description="patterns of people; empty: anybody")
-    operators_approvers: tuple[str, ...] = Field(
-        default=(), description="patterns of the worker's policy, which must match as well"
-    )
+    operators_approvers: tuple[str, ...] = Field(default=(), description="by the worker's policy")
     approvals_needed: int = Field(default=1, description="number of different approvers")
     approved_by: tuple[str, ...] = Field(default=(), description="so far; it waits for another")
     signed: bool = Field(default=False, description="True if decisions need a signature")
-    max_sign_in_age: timedelta | None = Field(
-        default=None,
-        description="longest time from the approver's sign-in to the decision; None for any",
-    )
-    again: AgainTerms | None = Field(
-        default=None,
-        description="what a rule made with the approval may cover; None: the policy permits none",
-    )
+    max_sign_in_age: timedelta | None = Field(default=None, description="from sign-in to decision")
+    again: AgainTerms | None = Field(default=None, description="what a rule made here may cover")
     round: int = Field(default=1, description="how often it was asked about, this time included")
     reminded: int = Field(default=0, description="number of reminders so far")
 

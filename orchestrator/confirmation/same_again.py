@@ -59,9 +59,7 @@ class SameAgainPolicy(Scope):
     """The rules that a policy permits; without it, an approval is for one call only."""
 
     max_amount: Money = Field(description="highest sum of all later calls under one rule")
-    max_time: timedelta = Field(
-        gt=timedelta(0), description="longest time between the approval and the end of its rule"
-    )
+    max_time: timedelta = Field(gt=timedelta(0), description="from the approval to its rule's end")
 
     @model_validator(mode="after")
     def _has_a_scope(self) -> "SameAgainPolicy":

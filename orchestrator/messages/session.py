@@ -73,9 +73,7 @@ class SessionCall(Record):
     reason: str = Field(default="", description="why it did not succeed")
     hint: str = Field(default="", description="the change that a person asks for")
     body: JsonValue = None
-    is_body_dropped: bool = Field(
-        default=False, description="the body is gone, for a session holds those of newer calls only"
-    )
+    is_body_dropped: bool = Field(default=False, description="only newer calls keep their bodies")
 
 
 class CallQuery(Record):

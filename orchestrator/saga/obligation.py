@@ -84,10 +84,7 @@ class CancelCall(Record):
     refund: Money | None = Field(default=None, description="refund stated in the answer")
     fee: Money | None = Field(default=None, description="fee stated in the answer")
     named: tuple[Money, ...] = Field(default=(), description="all amounts in the answer")
-    confirmed_by: str | None = Field(
-        default=None,
-        description="the approver; None if it names exactly one obligation of its mission",
-    )
+    confirmed_by: str | None = Field(default=None, description="the approver, if one was needed")
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
         """Return this call with its outcome."""
@@ -151,16 +148,11 @@ class Obligation(Record):
     cancel_tool: str | None = Field(description="None if no cancel tool is declared")
     catalog_digest: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
-    essence: str = Field(
-        default="", description="digest of tool and essential arguments: equal if a call repeats it"
-    )
+    essence: str = Field(default="", description="digest of tool and essential arguments")
     idempotency_key: str | None
     task_queue: str | None = Field(default=None, description="of its agent, for the cancel too")
     title: str = ""
-    agreed: JsonObject = Field(
-        default_factory=dict,
-        description="days that the call is for, by the names under which its answer may state them",
-    )
+    agreed: JsonObject = Field(default_factory=dict, description="days that its answer may state")
     differs: tuple[str, ...] = Field(default=(), description="agreed days that the answer denies")
     contract: StatedCancel | None = Field(default=None, description="how a workflow cancels it")
     cancel_timeout: timedelta = compensation_limits.CALL_TIMEOUT
@@ -171,20 +163,15 @@ class Obligation(Record):
     written_at: datetime
     deadline: datetime = Field(description="time after which the call can no longer arrive")
     settled_at: datetime | None = None
-    committed_at: datetime | None = Field(
-        default=None,
-        description="time at which the effect was known to exist; stays when it is parked",
-    )
+    committed_at: datetime | None = None
+    """When the effect was known to exist; it stays when it is parked."""
     cancel_inputs: JsonObject = Field(default_factory=dict, description="as far as they are known")
     cancel_call: CancelCall | None = Field(default=None, description="a leg's own, if unclear")
     cancelled_by: str | None = Field(default=None, description="a leg's own call that cancelled it")
     cancel_sent: bool = Field(default=False, description="a cancel of unknown outcome was sent")
     answered_ids: JsonObject = Field(default_factory=dict, description="cancel inputs answered")
-    namesake: str = Field(
-        default="",
-        description="earlier obligation of the mission with the same ids; no cancel by "
-        "these ids is sent",
-    )
+    namesake: str = ""
+    """An earlier obligation of the mission with these ids, by which no cancel is sent."""
     cancel_answered: bool = Field(default=False, description="a success that was not believed")
     missing_for: timedelta = Field(default=timedelta(0), description="how long it was not shown")
     accepted: bool = Field(default=False, description="by a 202: it may be carried out any time")
@@ -196,21 +183,15 @@ class Obligation(Record):
     fee: Money | None = Field(default=None, description="cost of a cancel, by document or policy")
     kept_fee: Money | None = Field(default=None, description="cost of its cancel, as answered")
     approved_price: Money | None = Field(default=None, description="expected at the approval")
-    overcharged: Money | None = Field(
-        default=None,
-        description="amount above the approved price; the whole charge if the currency differs",
-    )
+    overcharged: Money | None = None
+    """The amount above the approved price; the whole charge if the currency differs."""
     spends: bool = Field(default=True, description="True if the price is money that leaves")
     has_price: bool = Field(default=False, description="True if its document declares a price")
     confirmed_by: str | None = None
     rollback: RollbackOrder | None = Field(default=None, description="None: it was not rolled back")
     note: str = ""
     """The reason for its present state, for the operator."""
-    stalled: bool = Field(
-        default=False,
-        description="True if it is parked until a worker has the missing state, and is "
-        "retried then",
-    )
+    stalled: bool = Field(default=False, description="it waits for a worker, and is retried then")
     resolutions: tuple[ResolutionRecord, ...] = ()
     """Operators' decisions on it, in order."""
 

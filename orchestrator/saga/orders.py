@@ -21,17 +21,11 @@ class Order(Record):
 
     tools: tuple[str, ...] = Field(description="tools whose effect serves it, usually one")
     count: int = Field(default=1, ge=1, le=MOST_EFFECTS, description="number of effects")
-    each: str = Field(
-        default="",
-        description="list of the goal, in its words, whose items get one effect each; "
-        "empty: `count` effects",
-    )
+    each: str = ""
+    """The list of the goal, in its words, whose items get one effect each, if any."""
     at_most: bool = Field(default=False, description="fewer effects than `count` serve it too")
-    when: str = Field(
-        default="",
-        description="condition, in the words of the goal; the planner says whether it "
-        "holds; empty: unconditional",
-    )
+    when: str = ""
+    """The condition, in the words of the goal, that the planner reads; empty: unconditional."""
     clause: str = Field(default="", description="words of the goal")
 
     def __str__(self) -> str:
