@@ -50,7 +50,7 @@ async def send(allowed: PreparedCall, progress: Progress, questions: Questions) 
     if wanted is None:
         progress.count_call(call.tool)
 
-    def again(call: ToolCall, answer: ToolOutcome | Postponed, _: int) -> ToolCall:
+    def again(call: ToolCall, answer: ToolOutcome | Postponed) -> ToolCall:
         """Return a postponed call with another deadline: for the first time, or the same again."""
         arrived = call.may_have_arrived
         if isinstance(answer, Postponed):
@@ -165,7 +165,7 @@ _Answer = ToolOutcome | Postponed
 
 
 async def _outcomes_of(
-    sent: Sequence[ToolCall], attempts: int, again: Callable[[ToolCall, _Answer, int], ToolCall]
+    sent: Sequence[ToolCall], attempts: int, again: Callable[[ToolCall, _Answer], ToolCall]
 ) -> tuple[list[ToolOutcome], bool]:
     """Return the outcomes of calls, and True if a cancel request arrived meanwhile.
 
@@ -201,7 +201,7 @@ async def _outcomes_of(
                 for answer in answers.values()
             ], cancelled
         rounds += 1
-        due = {n: again(due[n], answer, rounds) for n, (answer, _) in held.items()}
+        due = {n: again(due[n], answer) for n, (answer, _) in held.items()}
 
 
 async def _all(calls_made: Sequence[Awaitable[_Answer]]) -> list[_Answer]:
@@ -222,7 +222,7 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
     """
     attempts = progress.leg.policy.call_attempts
     sent = [_by_reference(read.made, progress) for read in reads.values()]
-    outcomes, cancelled = await _outcomes_of(sent, attempts, lambda call, _, __: call)
+    outcomes, cancelled = await _outcomes_of(sent, attempts, lambda call, _: call)
     done: list[int] = []
     for (part, read), outcome in zip(reads.items(), outcomes, strict=True):
         if outcome.asks is not None:
