@@ -5,8 +5,9 @@ This project holds no secrets here: workflows and workers have public keys, and 
 
 import json
 from base64 import urlsafe_b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import isfinite
 from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
@@ -51,6 +52,9 @@ _SKEW = timedelta(minutes=5)
 """The maximum time that a signer's clock may be ahead."""
 
 
+_Refuse = Callable[[str], SignatureRefused]
+
+
 class PublicKeys(Record):
     """The keys that decisions may be signed with, as public JWKs (RFC 7517)."""
 
@@ -79,9 +83,6 @@ class _Registry(jws.JWSRegistry):
 
 
 _REGISTRY = _Registry(strict_check_header=False)
-
-
-# -- keys ------------------------------------------------------------------------------------------
 
 
 def read_public_keys(text: str | bytes, where: str) -> PublicKeys:
@@ -201,9 +202,6 @@ def _from_pem(text: str) -> JsonObject:
     raise UsageError("its key is of a type that signs no decisions")
 
 
-# -- claims and signing ----------------------------------------------------------------------------
-
-
 def decision_claims(
     decision: Decision,
     *,
@@ -276,9 +274,6 @@ def sign_decision(
     return decision.model_copy(update=signed)
 
 
-# -- verification ----------------------------------------------------------------------------------
-
-
 def proved_signer(
     decision: Decision,
     keys: PublicKeys,
@@ -294,29 +289,29 @@ def proved_signer(
         SignatureRefused: it is not signed, not by one of these keys, or for something else.
         SignInTooOld: it proves no sign-in within `max_age` before the decision.
     """
-    refusal = _Refusal(decision.confirmation_id)
-    claims = _verified(decision.signature, keys, refusal)
+    refuse = partial(SignatureRefused, decision.confirmation_id)
+    claims = _verified(decision.signature, keys, refuse)
     expected = decision_claims(decision, digest=digest, issuer="", subject="", at=at)
     for name in ("confirmation_id", "digest", "decision", "content"):
         if claims.get(name) != expected.get(name):
-            raise refusal.because(f"its signature is for another {name}")
-    _check_time(claims, opened_at, at, refusal)
+            raise refuse(f"its signature is for another {name}")
+    _check_time(claims, opened_at, at, refuse)
     named = _text(claims, "iss"), _text(claims, "sub")
     if not all(name.strip() and name.isprintable() for name in named):
-        raise refusal.because("its signature does not name an approver (sub) and an issuer (iss)")
+        raise refuse("its signature does not name an approver (sub) and an issuer (iss)")
     for stated, name in zip((decision.issuer, decision.approver), named, strict=True):
         if stated and stated.casefold() != name.casefold():
-            raise refusal.because(f"it says {stated}, and its signature {name}")
+            raise refuse(f"it says {stated}, and its signature {name}")
     said, signed_in_at, signed_at = claims.get("auth_time"), None, claims["iat"]
     if said is not None:
         if not (_is_number(said) and _is_number(signed_at) and 0 <= said <= signed_at):
-            raise refusal.because("the sign-in of its signature (auth_time) is no time before it")
+            raise refuse("the sign-in of its signature (auth_time) is no time before it")
         signed_in_at = datetime.fromtimestamp(said, UTC)
     if max_age is not None and (signed_in_at is None or at - signed_in_at > max_age):
         raise unproved_sign_in(decision.confirmation_id, max_age)
     groups = claims.get("groups", [])
     if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
-        raise refusal.because("the groups of its signature are no list of names")
+        raise refuse("the groups of its signature are no list of names")
     return Signer(*named, tuple(map(str, groups)), signed_in_at)
 
 
@@ -341,51 +336,44 @@ def named_signer(signature: str) -> Signer:
     return Signer(_text(claims, "iss"), _text(claims, "sub"))
 
 
-class _Refusal(NamedTuple):
-    confirmation_id: str
-
-    def because(self, reason: str) -> SignatureRefused:
-        return SignatureRefused(self.confirmation_id, reason)
-
-
-def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
+def _verified(signature: str, keys: PublicKeys, refuse: _Refuse) -> JsonObject:
     if not signature:
-        raise refusal.because(
+        raise refuse(
             "decisions have to be signed here, and this one is not "
             "(orchestrator confirm approve --key FILE)"
         )
     if len(signature) > _LONGEST:
-        raise refusal.because("its signature is too long")
-    header = _header(signature, refusal)
-    key = _key_for(header, keys, refusal)
+        raise refuse("its signature is too long")
+    header = _header(signature, refuse)
+    key = _key_for(header, keys, refuse)
     try:
         token = jws.deserialize_compact(signature, _import(key), registry=_REGISTRY)
         claims = json.loads(token.payload)
     except (JoseError, ValueError) as error:
-        raise refusal.because("its signature does not verify") from error
+        raise refuse("its signature does not verify") from error
     if not isinstance(claims, dict):
-        raise refusal.because("its signature is over something else")
+        raise refuse("its signature is over something else")
     for name in ("iss", "sub"):
         if name in key and key[name] != claims.get(name):
-            raise refusal.because(f"its key signs for {key[name]} alone")
+            raise refuse(f"its key signs for {key[name]} alone")
     return claims
 
 
-def _header(signature: str, refusal: _Refusal) -> JsonObject:
+def _header(signature: str, refuse: _Refuse) -> JsonObject:
     try:
         header: JsonObject = jws.extract_compact(signature.encode()).headers()
     except (JoseError, ValueError, TypeError, AttributeError) as error:
-        raise refusal.because("its signature is no compact JWS") from error
+        raise refuse("its signature is no compact JWS") from error
     if header.get("alg") not in ALGORITHMS:
-        raise refusal.because(f"it is not signed with one of {', '.join(ALGORITHMS)}")
+        raise refuse(f"it is not signed with one of {', '.join(ALGORITHMS)}")
     if header.get("typ") != TYPE:
-        raise refusal.because(f"its signature is not of the type (typ) {TYPE}")
+        raise refuse(f"its signature is not of the type (typ) {TYPE}")
     if {"crit", "b64"} & header.keys():
-        raise refusal.because("its signature has critical headers that nobody knows here")
+        raise refuse("its signature has critical headers that nobody knows here")
     return header
 
 
-def _key_for(header: JsonObject, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
+def _key_for(header: JsonObject, keys: PublicKeys, refuse: _Refuse) -> JsonObject:
     """Return the one key that a header names by its kid, or the only one that fits."""
     kid, alg = header.get("kid"), str(header["alg"])
     fitting = [key for key in keys.keys if _fits(key, alg)]
@@ -395,23 +383,23 @@ def _key_for(header: JsonObject, keys: PublicKeys, refusal: _Refusal) -> JsonObj
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise refusal.because("several keys fit its signature: name one of them by its kid")
-    raise refusal.because("no key that is trusted here fits its signature")
+        raise refuse("several keys fit its signature: name one of them by its kid")
+    raise refuse("no key that is trusted here fits its signature")
 
 
 def _check_time(
-    claims: JsonObject, opened_at: datetime | None, at: datetime, refusal: _Refusal
+    claims: JsonObject, opened_at: datetime | None, at: datetime, refuse: _Refuse
 ) -> None:
     signed_at, now = claims.get("iat"), at.timestamp()
     if not _is_number(signed_at):
-        raise refusal.because("its signature does not say when it was made (iat)")
+        raise refuse("its signature does not say when it was made (iat)")
     if opened_at is None or signed_at < int(opened_at.timestamp()):
-        raise refusal.because("it was signed before its card was opened")
+        raise refuse("it was signed before its card was opened")
     if signed_at > now + _SKEW.total_seconds():
-        raise refusal.because("it is signed for a time to come; is the signer's clock right?")
+        raise refuse("it is signed for a time to come; is the signer's clock right?")
     ends = claims.get("exp")
     if ends is not None and not (_is_number(ends) and now < ends):
-        raise refusal.because("its signature has expired (exp)")
+        raise refuse("its signature has expired (exp)")
 
 
 def _is_number(value: JsonValue) -> TypeGuard[int | float]:
