@@ -382,11 +382,7 @@ def grant_of(card: ConfirmationCard, approvals: Iterable[Approval], at: datetime
 
 
 def rule_of(approve: Approve, card: ConfirmationCard, first: FirstCall, at: datetime) -> AgainRule:
-    """Return the rule that an approval makes.
-
-    Raises:
-        ValueError: the approval makes none.
-    """
+    """Return the rule that an approval makes; ValueError: it makes none."""
     if approve.again is None:
         raise ValueError("the approval is for one call only")
     return AgainRule(

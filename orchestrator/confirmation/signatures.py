@@ -141,11 +141,7 @@ class SigningKey:
     """A private key that signs decisions: of a person, or of a service that knows its users."""
 
     def __init__(self, jwk: JsonObject) -> None:
-        """Store a private JWK; its `kid`, `iss` and `sub` become the signature's.
-
-        Raises:
-            UsageError: the key cannot sign a decision.
-        """
+        """Store a private JWK, with its `kid`, `iss` and `sub`; UsageError: it signs no decision."""
         try:
             self._key = _import(jwk)
             is_private = self._key.is_private
@@ -160,11 +156,7 @@ class SigningKey:
 
     @classmethod
     def read(cls, text: str) -> "SigningKey":
-        """Return the key of an unencrypted PEM or JWK file.
-
-        Raises:
-            UsageError: the key cannot sign a decision.
-        """
+        """Return the key of an unencrypted PEM or JWK file; UsageError: it signs no decision."""
         try:
             return cls(_from_pem(text) if "-----BEGIN" in text else json.loads(text))
         except (ValueError, TypeError, AttributeError) as error:

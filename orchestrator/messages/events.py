@@ -57,11 +57,7 @@ class Cursor:
 
 
 def read_cursor(text: str) -> Cursor:
-    """Return the cursor that a text encodes.
-
-    Raises:
-        UsageError: the text is no cursor.
-    """
+    """Return the cursor that a text encodes; UsageError: it is no cursor."""
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         reading = zlib.decompressobj()

@@ -160,11 +160,7 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
 
 
 def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:
-    """Refuse a mission's policy that allows more than the worker's.
-
-    Raises:
-        UsageError: as PolicyWidened: lists the additional permissions.
-    """
+    """Refuse a mission's policy that allows more than the worker's, as PolicyWidened."""
     found = widenings(own, workers)
     if found:
         raise UsageError(
@@ -189,11 +185,7 @@ LONGEST_WAIT: Final = timedelta(days=3650)
 
 
 def check_new(goal: str, policy: Record) -> None:
-    """Refuse a mission that would end as soon as it begins.
-
-    Raises:
-        UsageError: names the fault.
-    """
+    """Refuse a mission that would end as soon as it begins; UsageError: names the fault."""
     if not any(c.isprintable() and not c.isspace() for c in goal):
         raise UsageError("goal: it says nothing; write in plain words what to do")
     fault = wait_fault(policy)
@@ -245,10 +237,7 @@ def check_begin(mission: BeginInput, workers: MissionPolicy) -> None:
     """Refuse a mission that the worker's policy does not allow to begin.
 
     Raises:
-        UsageError: as PolicyWidened: its own policy allows more than the worker's.
-        UsageError: the requester is missing, and one of the policies depends on it.
-        UsageError: the goal is empty, or the mission would be over before it begins; none of the
-            project's clients sends that.
+        UsageError: as `check_new` and `check_policy`; none of the project's clients sends that.
     """
     check_new(mission.goal, mission.policy)
     check_policy(mission.policy, workers, requester=mission.requester)

@@ -196,11 +196,7 @@ class Obligation(Record):
     """Operators' decisions on it, in order."""
 
     def moved(self, state: ObligationState, *, at: datetime, note: str = "") -> "Obligation":
-        """Return this obligation in another state.
-
-        Raises:
-            IllegalTransition: the state cannot follow the present one.
-        """
+        """Return this obligation in another state; IllegalTransition: it cannot follow this one."""
         if state not in _NEXT[self.state]:
             raise IllegalTransition(f"{self.obligation_id}: {self.state} cannot become {state}")
         changes = {"state": state, "settled_at": at, "note": note, "stalled": False}
@@ -292,11 +288,7 @@ class Obligation(Record):
 
     @property
     def cost(self) -> Money | None:
-        """The charged price, else the approved one; None if it costs no money.
-
-        After the cancel: the amount that the provider kept, as far as the cancel's answer states
-        it.
-        """
+        """The charged price, else the approved one, if it costs money; once cancelled: what was kept."""
         if self.state is _S.CANCELLED:
             return self.kept_fee
         stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
@@ -382,11 +374,7 @@ class Obligation(Record):
     def resolved(
         self, resolution: "Resolution", *, at: datetime, operator: str, note: str = ""
     ) -> "Obligation":
-        """Return this parked obligation after an operator's decision, which it records.
-
-        Raises:
-            IllegalTransition: it is not parked.
-        """
+        """Return this parked obligation after an operator's decision, which it records."""
         decided = ResolutionRecord(
             resolution=resolution,
             operator=operator,
