@@ -141,7 +141,7 @@ class SigningKey:
     """A private key that signs decisions: of a person, or of a service that knows its users."""
 
     def __init__(self, jwk: JsonObject) -> None:
-        """Store a private JWK, with its `kid`, `iss` and `sub`; UsageError: it signs no decision."""
+        """Store a private JWK, its `kid`, `iss` and `sub`; UsageError: it signs no decision."""
         try:
             self._key = _import(jwk)
             is_private = self._key.is_private

@@ -196,7 +196,7 @@ class Obligation(Record):
     """Operators' decisions on it, in order."""
 
     def moved(self, state: ObligationState, *, at: datetime, note: str = "") -> "Obligation":
-        """Return this obligation in another state; IllegalTransition: it cannot follow this one."""
+        """Return this obligation in another state; IllegalTransition: that cannot follow."""
         if state not in _NEXT[self.state]:
             raise IllegalTransition(f"{self.obligation_id}: {self.state} cannot become {state}")
         changes = {"state": state, "settled_at": at, "note": note, "stalled": False}
@@ -288,7 +288,7 @@ class Obligation(Record):
 
     @property
     def cost(self) -> Money | None:
-        """The charged price, else the approved one, if it costs money; once cancelled: what was kept."""
+        """The charged, else the approved price of what stands; once cancelled: what was kept."""
         if self.state is _S.CANCELLED:
             return self.kept_fee
         stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
