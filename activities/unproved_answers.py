@@ -91,11 +91,11 @@ class AnsweredCall:
         contract = question.made_by.compensation if question is not None else None
         if question is not None and contract and can_verify_gone(self.catalog, contract):
             said = await self._asked(question)
-            for pause in () if contract.then else _pauses():
-                if said is None or said.says != "held" or self._left_s < pause + _LEAST_S:
-                    break
+            pause = FIRST_PAUSE.total_seconds()
+            while said is not None and said.says == "held" and self._left_s > pause + _LEAST_S:
                 await asyncio.sleep(pause)
                 said = await self._asked(question)
+                pause = min(2 * pause, LONGEST_PAUSE.total_seconds())
             if said is not None and said.says == "gone":
                 return done
             if said is not None and said.says == "held":

@@ -6,13 +6,7 @@ from datetime import datetime
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.models import (
-        Approve,
-        ConfirmationCard,
-        Decision,
-        Grant,
-        rule_of,
-    )
+    from orchestrator.confirmation.models import Approve, ConfirmationCard, Decision, Grant, rule_of
     from orchestrator.confirmation.policy import approver_problem
     from orchestrator.confirmation.same_again import (
         MOST_RULES,
@@ -30,12 +24,7 @@ class SameAgainRules:
     """The rules of a mission, by the confirmation on which each was made."""
 
     def __init__(self, records: Iterable[AgainRecord], changed: Callable[[], None]) -> None:
-        """Take the rules of the previous run.
-
-        Args:
-            records: of the previous run.
-            changed: called after each change that is shown.
-        """
+        """Take the rules of the previous run, and what is called after each shown change."""
         self._records = {one.rule.rule_id: one for one in records}
         self._changed = changed
 
@@ -53,9 +42,8 @@ class SameAgainRules:
         makes_one = isinstance(decision, Approve) and decision.again is not None
         if makes_one and len(self._records) >= MOST_RULES:
             problem = f"a mission has at most {MOST_RULES} rules"
-            raise refuse(
-                ConfirmationError(decision.confirmation_id, problem, code="SameAgainRefused")
-            )
+            named = decision.confirmation_id
+            raise refuse(ConfirmationError(named, problem, code="SameAgainRefused"))
 
     def make(
         self, approve: Approve, card: ConfirmationCard, call: PreparedCall, at: datetime
@@ -80,46 +68,43 @@ class SameAgainRules:
         Each grant is for one call, with its own digest: the store lets it be used once.
         """
         card, call = prepared.card, prepared.call
-        if card is None or call is None or not _may_be_covered(prepared, card):
+        if card is None or call is None or card.again is None:
             return None
+        is_odd = bool(prepared.unordered) or card.is_unfounded or card.exceeds_budget
+        if is_odd or prepared.cancel is not None or card.round != 1:
+            return None  # a person reads these whatever the rules say
         for record in self._records.values():
-            if self._why_not(record, prepared, card, at) is None:
-                used = record.used + (call.amounts[0].amount if call.amounts else 0)
-                self._records[record.rule.rule_id] = record.model_copy(
-                    update={"used": used, "calls": (*record.calls, call.call_id)}
-                )
-                self._changed()
-                return Grant(
-                    confirmation_id=card.confirmation_id,
-                    digest=card.digest,
-                    approver=f"{record.rule.approver} (same again as {record.rule.rule_id})",
-                    granted_at=at,
-                    opened_at=card.opened_at,
-                    again=record.rule,
-                )
+            rule = record.rule
+            loses_cancel = card.cannot_be_cancelled and not rule.first.cannot_be_cancelled
+            if record.revoked_at is not None or loses_cancel:
+                continue
+            refusal = why_not_again(
+                rule,
+                call,
+                arguments=call.arguments,
+                card_type=card.card_type,
+                amounts=call.amounts,
+                approvals_needed=max(call.approvals_needed, card.approvals_needed),
+                free=card.again.free,
+                left=record.left,
+                at=at,
+            )
+            if refusal is not None:
+                continue
+            used = record.used + (call.amounts[0].amount if call.amounts else 0)
+            self._records[rule.rule_id] = record.model_copy(
+                update={"used": used, "calls": (*record.calls, call.call_id)}
+            )
+            self._changed()
+            return Grant(
+                confirmation_id=card.confirmation_id,
+                digest=card.digest,
+                approver=f"{rule.approver} (same again as {rule.rule_id})",
+                granted_at=at,
+                opened_at=card.opened_at,
+                again=rule,
+            )
         return None
-
-    def _why_not(
-        self, record: AgainRecord, prepared: PreparedCall, card: ConfirmationCard, at: datetime
-    ) -> str | None:
-        rule, call, terms = record.rule, prepared.call, card.again
-        if call is None or terms is None:
-            return "the worker's policy lets no rule cover the call"
-        if record.revoked_at is not None:
-            return "the rule was revoked"
-        if card.cannot_be_cancelled and not rule.first.cannot_be_cancelled:
-            return "the call cannot be cancelled, and that of the rule could be"
-        return why_not_again(
-            rule,
-            call,
-            arguments=call.arguments,
-            card_type=card.card_type,
-            amounts=call.amounts,
-            approvals_needed=max(call.approvals_needed, card.approvals_needed),
-            free=terms.free,
-            left=record.left,
-            at=at,
-        )
 
     def stands(self, grant: Grant | None, at: datetime) -> bool:
         """Return False if a grant is by a rule that was revoked, or ended, before the call."""
@@ -128,8 +113,6 @@ class SameAgainRules:
         record = self._records.get(grant.again.rule_id)
         is_over = record is None or record.revoked_at is not None
         return not is_over and at <= grant.again.again.until
-
-    # -- revocation -------------------------------------------------------------------------------
 
     def check_revocation(self, wanted: RevokeAgain) -> None:
         """Refuse to revoke a rule that does not exist, or in nobody's name.
@@ -154,9 +137,3 @@ class SameAgainRules:
             self._records[wanted.rule_id] = record
             self._changed()
         return record
-
-
-def _may_be_covered(prepared: PreparedCall, card: ConfirmationCard) -> bool:
-    """Return False for a call that a person has to read whatever the rules say."""
-    is_odd = bool(prepared.unordered) or card.is_unfounded or card.exceeds_budget
-    return not is_odd and prepared.cancel is None and card.round == 1

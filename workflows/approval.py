@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.asked_before import AskedCall, Fate
+    from orchestrator.confirmation.asked_before import Fate
     from orchestrator.confirmation.deciders import as_named
     from orchestrator.confirmation.models import (
         Amend,
@@ -20,10 +20,10 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.core.errors import ConfirmationError, PiiMissing
     from orchestrator.messages.leg import LegStatus, OpenCard
-    from orchestrator.messages.tool_call import PreparedCall, ToolCall
+    from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.workflows import calls
     from orchestrator.workflows.again_rules import SameAgainRules
-    from orchestrator.workflows.confirmation import gate_of
+    from orchestrator.workflows.confirmation import ConfirmationGate
     from orchestrator.workflows.failures import LegFailed, refuse
     from orchestrator.workflows.progress import Progress
 
@@ -36,59 +36,61 @@ class Approvals:
     """Obtains the decision on one call at a time, and accepts decisions from people."""
 
     def __init__(self, progress: Progress, rules: SameAgainRules | None = None) -> None:
-        """Take the leg that makes the calls; decisions of the previous run stay valid.
-
-        Args:
-            progress: of the leg.
-            rules: of its mission, for later calls; None: approvals make no rules here.
-        """
+        """Take the leg that makes the calls; decisions of the previous run stay valid."""
         self._progress = progress
-        self._rules = rules or SameAgainRules((), lambda: None)
+        self.rules = rules or SameAgainRules((), lambda: None)
         self._policy = progress.leg.policy.confirmation
-        self.gate = gate_of(progress.state.decisions, on_change=self._keep)
+        self.gate = ConfirmationGate(progress.state.decisions, on_change=self._keep)
         self._call: PreparedCall | None = None
         self._reason = ""
         self._meanings: tuple[str, ...] = ()
         self._amended_inputs: tuple[str, ...] = ()
         self.resumed = progress.state.card
         """The card that the previous run opened, until the leg waits for it again."""
-        if self.resumed is not None:
-            self._reopen(self.resumed)
-
-    def _reopen(self, shown: OpenCard) -> None:
-        """Reopen the card at once: the first event of a new run may be a decision on it."""
-        self._call, self._reason = shown.call, shown.reason
-        self._meanings, self._amended_inputs = shown.meanings, shown.amended_inputs
-        self.gate.reopen(
-            _card_of(shown.call),
-            shown.call.approval_keys,
-            approvals=shown.approvals,
-            reminded=shown.reminded,
-        )
+        if (shown := self.resumed) is not None:
+            # At once: the first event of a new run may be a decision on the card.
+            self._call, self._reason = shown.call, shown.reason
+            self._meanings, self._amended_inputs = shown.meanings, shown.amended_inputs
+            self.gate.reopen(
+                _card_of(shown.call),
+                shown.call.approval_keys,
+                approvals=shown.approvals,
+                reminded=shown.reminded,
+            )
 
     async def decide_on(
         self, call: PreparedCall, reason: str = ""
     ) -> tuple[Grant | Verdict, PreparedCall]:
         """Return the decision on a call, and the call as amended.
 
-        Args:
-            call: the call as proposed.
-            reason: why the planner wants the call.
-
         Raises:
             NotConfirmed: nobody decided, in any of the rounds.
         """
-        if self.resumed is not None:
-            verdict = await self._by_people(self._asked_about())
-            self._note(verdict)
-            return verdict, self._asked_about()
-        self._reason = reason
-        self._call, self._meanings, self._amended_inputs = call, (call.meaning,), ()
-        if (standing := self._standing(call) or self._by_rule(call)) is not None:
-            return standing, call
-        verdict = await self._by_people(call)
-        self._note(verdict)
-        return verdict, self._asked_about()
+        if self.resumed is None:
+            self._reason = reason
+            self._call, self._meanings, self._amended_inputs = call, (call.meaning,), ()
+            if (standing := self._granted(call)) is not None:
+                return standing, call
+        first = _card_of(self._asked_about()).round
+        verdict = None
+        for number in range(first, max(first, self._policy.rounds) + 1):
+            if number != first:
+                self._call = await self.renewed(number, "expired")
+            verdict = await self.ask(_card_of(self._asked_about()), self._asked_about())
+            if verdict is not None:
+                break
+        if verdict is None:
+            raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
+        call = self._asked_about()
+        fate, words = fate_of(verdict)
+        asked = _card_of(call).as_asked(fate, by=verdict.approver, words=words)
+        noted = {
+            "meanings": tuple(m for m in self._meanings if m),
+            "cancels": call.cancel is not None,
+            "at": workflow.now(),
+        }
+        self._progress.remember_asked(asked.model_copy(update=noted))
+        return verdict, call
 
     def _keep(self) -> None:
         """Store the open card in the leg's state, from which a new run continues."""
@@ -106,77 +108,33 @@ class Approvals:
             )
         self._progress.show_card(shown)
 
-    def _note(self, verdict: Grant | Verdict) -> None:
-        """Record the decision on the call, for the cards that follow."""
-        call = self._asked_about()
-        fate, words = fate_of(verdict)
-        asked = _card_of(call).as_asked(fate, by=verdict.approver, words=words)
-        self._progress.remember_asked(
-            asked.model_copy(
-                update={
-                    "meanings": tuple(m for m in self._meanings if m),
-                    "cancels": call.cancel is not None,
-                    "at": workflow.now(),
-                }
+    def _granted(self, call: PreparedCall) -> Grant | None:
+        """Return the grant of a standing approval, or of a person's rule, and record it."""
+        card, now = call.card, workflow.now()
+        if card is None:
+            return None
+        by, issuer, rule = call.standing_approver, "", ""
+        if by is not None:
+            grant = Grant(
+                confirmation_id=card.confirmation_id,
+                digest=card.digest,
+                approver=by,
+                granted_at=now,
+                opened_at=card.opened_at,
             )
-        )
-
-    def _standing(self, call: PreparedCall) -> Grant | None:
-        """Return the grant of a standing approval, recorded like a person's approval."""
-        if call.card is None or call.standing_approver is None:
-            return None
-        approve = Approve(
-            confirmation_id=call.card.confirmation_id,
-            digest=call.card.digest,
-            approver=call.standing_approver,
-        )
-        now = workflow.now()
-        self._progress.remember(record_of(approve, call.card, now))
-        return Grant(
-            confirmation_id=approve.confirmation_id,
-            digest=approve.digest,
-            approver=approve.approver,
-            granted_at=now,
-            opened_at=call.card.opened_at,
-        )
-
-    def _by_rule(self, call: PreparedCall) -> Grant | None:
-        """Return the grant of a rule that a person made with an earlier approval, recorded."""
-        now = workflow.now()
-        grant = self._rules.grant_for(call, now)
-        if grant is None or grant.again is None or call.card is None:
-            return None
-        rule = grant.again
-        by_rule = Approve(
-            confirmation_id=grant.confirmation_id,
-            digest=grant.digest,
-            approver=rule.approver,
-            issuer=rule.issuer,
-        )
-        record = record_of(by_rule, call.card, now).model_copy(update={"rule": rule.rule_id})
-        self._progress.remember(record)
+        else:
+            found = self.rules.grant_for(call, now)
+            if found is None or found.again is None:
+                return None
+            grant, made = found, found.again
+            by, issuer, rule = made.approver, made.issuer, made.rule_id
+        named, digest = grant.confirmation_id, grant.digest
+        approve = Approve(confirmation_id=named, digest=digest, approver=by, issuer=issuer)
+        self._progress.remember(record_of(approve, card, now).model_copy(update={"rule": rule}))
         return grant
 
-    def stands(self, grant: Grant | None) -> bool:
-        """Return False if a grant is by a rule that was revoked, or has ended, meanwhile."""
-        return self._rules.stands(grant, workflow.now())
-
-    async def _by_people(self, call: PreparedCall) -> Grant | Verdict:
-        first = _card_of(call).round
-        for asked in range(first, max(first, self._policy.rounds) + 1):
-            self._call = call if asked == first else await self.renewed(asked, "expired")
-            verdict = await self.ask(_card_of(self._call), self._call)
-            if verdict is not None:
-                return verdict
-        raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
-
     async def ask(self, card: ConfirmationCard, call: PreparedCall) -> Grant | Verdict | None:
-        """Return people's decision on a card or its amended successor; None: the card expired.
-
-        Args:
-            card: the call's card; a card of the previous run is open already.
-            call: the call that the card asks about.
-        """
+        """Return people's decision on a card or its amended successor; None: the card expired."""
         self._call = call
         if self.resumed is None:
             self.gate.open(card, call.approval_keys)
@@ -200,14 +158,10 @@ class Approvals:
     async def renewed(self, asked: int, fate: Fate = "repeated") -> PreparedCall:
         """Prepare the same call again, as last amended, with a new card.
 
-        Args:
-            asked: how often people are asked about it, this time included.
-            fate: of the previous card.
-
         Raises:
             NotConfirmed: the call cannot be made any more.
         """
-        call = _call_of(self._asked_about())
+        call = self._asked_about().made
         prepared = await calls.prepare_call(
             self._progress,
             call.tool,
@@ -215,23 +169,17 @@ class Approvals:
             asked=asked,
             decided_by_people=True,
             reason=self._reason,
-            before=self._before(fate),
+            before=_card_of(self._asked_about()).as_asked(fate),
             changed_by_people=self._amended_inputs,
         )
         if prepared.card is None:
             raise NotConfirmed(f"{call.tool} was not confirmed, and now: {_faults(prepared)}")
         return prepared
 
-    def _before(self, fate: Fate, by: str = "") -> AskedCall:
-        """Return the summary of the current card, for the card that follows."""
-        return _card_of(self._asked_about()).as_asked(fate, by=by)
-
     def _asked_about(self) -> PreparedCall:
         if self._call is None:
             raise RuntimeError("nothing is asked about")
         return self._call
-
-    # -- decisions --------------------------------------------------------------------------------
 
     def check(self, decision: Decision) -> None:
         """Refuse a decision that is not on the open card, or would make one rule too many.
@@ -240,7 +188,7 @@ class Approvals:
             ApplicationError: as `ConfirmationGate.check`.
         """
         self.gate.check(decision)
-        self._rules.check(decision)
+        self.rules.check(decision)
 
     async def take(self, decision: Decision) -> DecisionReceipt:
         """Apply a decision that `check` accepted."""
@@ -252,23 +200,18 @@ class Approvals:
         if isinstance(decision, Approve) and decided is not None and call is not None:
             named = as_named(decision, call.approval_keys)
             if isinstance(named, Approve):
-                self._rules.make(named, decided, call, record.at)
-        if amended is not None and amended.card is not None:
+                self.rules.make(named, decided, call, record.at)
+        if amended is not None and amended.card is not None and isinstance(decision, Amend):
             self._call = amended
             self._meanings += (amended.meaning,)
-            self._amended_inputs = _with_names(self._amended_inputs, decision)
+            self._amended_inputs = tuple(dict.fromkeys([*self._amended_inputs, *decision.changes]))
             self.gate.open(amended.card, amended.approval_keys)
         return self.gate.receipt(decision, record.at)
 
     async def _amended(self, amend: Amend) -> PreparedCall:
-        """Return the call with the amendment applied.
-
-        Raises:
-            ApplicationError: typed AmendmentInvalid, or an error of `check` if the card was decided
-                while the amendment was being checked.
-        """
+        """Return the call with the amendment applied, unless its card was decided meanwhile."""
         before = self._asked_about()
-        call = _call_of(before)
+        call = before.made
         changed = {**call.arguments, **amend.changes}
         by = as_named(amend, before.approval_keys).approver
         prepared = await calls.prepare_call(
@@ -278,8 +221,8 @@ class Approvals:
             asked=_card_of(before).round,
             decided_by_people=True,
             reason=self._reason,
-            before=self._before("amended", by),
-            changed_by_people=_with_names(self._amended_inputs, amend),
+            before=_card_of(before).as_asked("amended", by=by),
+            changed_by_people=tuple(dict.fromkeys([*self._amended_inputs, *amend.changes])),
         )
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"
@@ -301,26 +244,13 @@ def fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:
     return "approved", ""
 
 
-def _with_names(known: tuple[str, ...], decision: Decision) -> tuple[str, ...]:
-    """Return the names of the inputs that people have changed, without duplicates."""
-    changes = decision.changes if isinstance(decision, Amend) else {}
-    return tuple(dict.fromkeys([*known, *changes]))
-
-
 def _card_of(call: PreparedCall) -> ConfirmationCard:
     if call.card is None:
         raise RuntimeError(f"{call.title} asks nobody")
     return call.card
 
 
-def _call_of(prepared: PreparedCall) -> ToolCall:
-    if prepared.call is None:
-        raise RuntimeError(f"{prepared.title} cannot be called")
-    return prepared.call
-
-
 def _faults(prepared: PreparedCall) -> str:
-    """Return why a call cannot be made, as one text."""
     if prepared.missing_personal:
         return str(PiiMissing(prepared.missing_personal))
     return "; ".join([*prepared.problems, *prepared.obstacles])

@@ -3,13 +3,14 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.asked_before import AskedCall, Fate, unsuccessful_in_a_row
+    from orchestrator.confirmation.asked_before import Fate, unsuccessful_in_a_row
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.saga.outcome import ToolOutcome
     from orchestrator.workflows.failures import LegFailed, LegSkipped
     from orchestrator.workflows.progress import Progress
 
-_BY_PEOPLE = frozenset({"rejected", "responded"})
+_MOST_NOTED = 20
+BY_PEOPLE = frozenset({"rejected", "responded"})
 _FATES: dict[str, Fate] = {"succeeded": "done", "rejected": "refused"}
 
 
@@ -44,71 +45,49 @@ class AskedCalls:
         """
         if prepared.card is None or not prepared.meaning:
             return
-        before = self._same(prepared)
-        if before is not None and before.fate in _BY_PEOPLE:
-            self._note_or_end(before)
+        state = self._progress.state
+        same = (one for one in reversed(state.asked) if prepared.meaning in one.meanings)
+        before = next(same, None)
+        if before is not None and before.fate in BY_PEOPLE:
+            # It is reported once, in the person's words; the second time ends the leg.
+            by = before.by or "a person"
+            sentence = f"{before.title!r}, with the same arguments, was refused before by {by}"
+            sentence += f": {before.words}" if before.words else ""
+            sentence += ". It is not asked about again: propose what they want, or something else"
+            if sentence in state.noted:
+                whole = f"the planner proposed again what {by} refused: {before.title}"
+                raise LegSkipped(f"left out: {whole}") if before.cancels else LegFailed(whole)
+            self._progress.update(noted=(*state.noted, sentence)[-_MOST_NOTED:])
+            sent_back = before.fate == "responded"
+            raise CallRefused(sentence, by=before.by, hint=before.words, sent_back=sent_back)
         # The limit of a `retry` of a written workflow bounds its repetitions.
         is_written = self._progress.written_call is not None
         if before is not None and before.fate == "refused" and not is_written:
-            self._note_or_stop(before)
+            refusal = f"{before.title!r} was refused when it was sent, with the same arguments: "
+            refusal += before.words
+            if refusal in state.noted or any(o.error == refusal for o in state.observations):
+                raise LegFailed(f"the planner proposed again what was refused before: {refusal}")
+            self._progress.update(noted=(*state.noted, refusal)[-_MOST_NOTED:])
+            raise CallRefused(refusal)
         most = self._progress.leg.policy.confirmation.max_proposals
-        if unsuccessful_in_a_row(self._progress.state.asked) >= most:
+        if unsuccessful_in_a_row(state.asked) >= most:
             raise LegFailed(
                 f"{most} proposals of this leg came to nothing, one after the other: nobody is "
                 "asked about another"
             )
 
-    def _same(self, prepared: PreparedCall) -> AskedCall | None:
-        """Return the latest time that people were asked about the same call."""
-        asked = reversed(self._progress.state.asked)
-        return next((a for a in asked if prepared.meaning in a.meanings), None)
-
-    def _note_or_end(self, before: AskedCall) -> None:
-        """Report a person's refusal once, in their words; end the leg the second time."""
-        by = before.by or "a person"
-        sentence = f"{before.title!r}, with the same arguments, was refused before by {by}"
-        sentence += f": {before.words}" if before.words else ""
-        sentence += ". It is not asked about again: propose what they want, or something else"
-        if sentence in self._progress.state.noted:
-            self._stop(before, f"the planner proposed again what {by} refused")
-        self._progress.note(sentence)
-        sent_back = before.fate == "responded"
-        raise CallRefused(sentence, by=before.by, hint=before.words, sent_back=sent_back)
-
-    def _note_or_stop(self, before: AskedCall) -> None:
-        sentence = f"{before.title!r} was refused when it was sent, with the same arguments"
-        refusal = f"{sentence}: {before.words}"
-        state = self._progress.state
-        if refusal in state.noted or any(o.error == refusal for o in state.observations):
-            raise LegFailed(f"the planner proposed again what was refused before: {refusal}")
-        self._progress.note(refusal)
-        raise CallRefused(refusal)
-
-    def _stop(self, before: AskedCall, sentence: str) -> None:
-        whole = f"{sentence}: {before.title}"
-        raise LegSkipped(f"left out: {whole}") if before.cancels else LegFailed(whole)
-
     def settle(self, sent: PreparedCall, outcome: ToolOutcome) -> None:
         """Record the outcome of a call that people approved."""
-        grant = sent.call.grant if sent.call is not None else None
-        fate = _FATES.get(outcome.kind)
-        if grant is None or fate is None:
-            return
-        for asked in self._progress.state.asked:
-            if asked.confirmation_id == grant.confirmation_id:
-                words = outcome.reason or "" if fate == "refused" else ""
-                changes = {"fate": fate, "words": words}
-                self._progress.remember_asked(asked.model_copy(update=changes))
+        if (fate := _FATES.get(outcome.kind)) is not None:
+            words = outcome.reason or "" if fate == "refused" else ""
+            self._change(sent, fate=fate, words=words)
 
     def cancelled(self, sent: PreparedCall, fate: Fate, *, by: str, words: str) -> None:
         """Record that an approved call was cancelled because of its cost."""
+        self._change(sent, fate=fate, by=by, words=words)
+
+    def _change(self, sent: PreparedCall, **changes: object) -> None:
         grant = sent.call.grant if sent.call is not None else None
         for asked in self._progress.state.asked:
             if grant is not None and asked.confirmation_id == grant.confirmation_id:
-                changes = {"fate": fate, "by": by, "words": words}
                 self._progress.remember_asked(asked.model_copy(update=changes))
-
-    def last_was_refused_cancel(self) -> bool:
-        """Return True if people refused the last card and that card was for a cancel."""
-        asked = self._progress.state.asked
-        return bool(asked) and asked[-1].cancels and asked[-1].fate in _BY_PEOPLE

@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import CallTool
     from orchestrator.workflows import calls
     from orchestrator.workflows.approval import Approvals, NotConfirmed
-    from orchestrator.workflows.asked_calls import AskedCalls, CallRefused
+    from orchestrator.workflows.asked_calls import BY_PEOPLE, AskedCalls, CallRefused
     from orchestrator.workflows.failures import LegFailed, LegSkipped
     from orchestrator.workflows.mission_limits import LegLimits, LimitSpent
     from orchestrator.workflows.overcharges import Overcharges
@@ -24,11 +24,7 @@ class Caller:
     """Makes the tool calls of one leg: one at a time, and read-only calls concurrently."""
 
     def __init__(
-        self,
-        progress: Progress,
-        limits: LegLimits,
-        approvals: Approvals,
-        questions: Questions,
+        self, progress: Progress, limits: LegLimits, approvals: Approvals, questions: Questions
     ) -> None:
         self._progress = progress
         self._limits = limits
@@ -40,14 +36,11 @@ class Caller:
     @property
     def keeps_effects(self) -> bool:
         """True if people refused the last card and that card was for a cancel."""
-        return self._asked.last_was_refused_cancel()
+        asked = self._progress.state.asked
+        return bool(asked) and asked[-1].cancels and asked[-1].fate in BY_PEOPLE
 
     async def call(self, wanted: CallTool, prepared: PreparedCall | None = None) -> None:
         """Make one call; a call that cannot or may not be made is reported to the planner.
-
-        Args:
-            wanted: the call as the planner decided.
-            prepared: the same call, if it is prepared already.
 
         Raises:
             LegFailed: the leg has no call left, nobody confirmed the call in time, too many
@@ -60,7 +53,7 @@ class Caller:
             await self._continue(wanted, acting.sent)
             return
         if not self._is_resumed:
-            self._limits.check_call()
+            self._limits.check(calls=True)
         if self._progress.leg.observe:
             await self._observe(wanted)
             return
@@ -72,37 +65,45 @@ class Caller:
         """Make several read-only calls concurrently; each passes the checks of a single call.
 
         Calls that need a person's decision follow after the others, one at a time.
-
-        Raises:
-            LegFailed: as for a single call.
         """
-        acting = self._progress.state.acting
         if self._progress.leg.observe:
-            self._limits.check_call()
+            self._limits.check(calls=True)
             for part, call in enumerate(wanted):
                 if part not in self._done():
                     self._progress.begin_part(part)
                     await self._observe(call)
                     self._progress.act_further(done=(*self._done(), part))
             return
+        acting = self._progress.state.acting
         if acting is not None and acting.sent is not None:
             part = self._progress.state.part
             await self._continue(wanted[part], acting.sent)
             self._progress.act_further(done=(*acting.done, part), sent=None)
         if acting is None or not (acting.done or acting.parts):
             await self._read_first(wanted)
-        for part, prepared in self._left().items():
+        acting = self._progress.state.acting
+        for part, prepared in sorted(acting.parts.items()) if acting is not None else ():
+            if part in self._done():
+                continue
             self._progress.begin_part(part)
-            await self._carry_out_late(wanted[part], prepared)
+            if self._is_resumed or self._has_call_left():
+                await self._carry_out(wanted[part], prepared)
+            else:
+                self._not_sent(wanted[part], "dropped", "the leg has no call left")
             self._progress.act_further(done=(*self._done(), part), sent=None)
 
     async def _read_first(self, wanted: Sequence[CallTool]) -> None:
-        """Make the read-only calls, and store the remaining calls of the step."""
-        self._limits.check_call()
-        parts = {part: await self._first_look(part, one) for part, one in enumerate(wanted)}
+        self._limits.check(calls=True)
+        parts: dict[int, PreparedCall] = {}
+        for part, call in enumerate(wanted):
+            self._progress.begin_part(part)
+            parts[part] = await calls.prepare_call(
+                self._progress, call.tool, call.arguments, reason=call.reason
+            )
         reads: dict[int, PreparedCall] = {}
         for part, one in parts.items():
-            if _asks_nobody(one) and (not reads or await self._has_call_left()):
+            asks = one.call is None or one.side_effect or one.card or one.spends
+            if not asks and (not reads or self._has_call_left()):
                 self._progress.count_call(wanted[part].tool, part)
                 reads[part] = one
         done = await read_at_once(reads, self._progress)
@@ -110,43 +111,26 @@ class Caller:
         self._progress.act_further(done=done, parts=left)
 
     def _done(self) -> tuple[int, ...]:
-        """Return the parts of the step that this run or a previous run has carried out."""
         acting = self._progress.state.acting
         return () if acting is None else acting.done
-
-    def _left(self) -> dict[int, PreparedCall]:
-        """Return the parts of the step that are still to be carried out, in order."""
-        acting = self._progress.state.acting
-        parts = {} if acting is None else acting.parts
-        return {part: one for part, one in sorted(parts.items()) if part not in self._done()}
 
     @property
     def _is_resumed(self) -> bool:
         """True if the previous run opened the card or question of this call."""
         return self._approvals.resumed is not None or self._questions.resumed is not None
 
-    async def _carry_out_late(self, wanted: CallTool, prepared: PreparedCall) -> None:
-        """Make one of several calls; a spent call limit drops the call, and not the leg."""
-        if self._is_resumed or await self._has_call_left():
-            await self._carry_out(wanted, prepared)
-        else:
-            self._not_sent(wanted, "dropped", "the leg has no call left")
-
-    async def _has_call_left(self) -> bool:
+    def _has_call_left(self) -> bool:
         try:
-            self._limits.check_call()
+            self._limits.check(calls=True)
         except LimitSpent:
             return False
         return True
 
-    async def _first_look(self, part: int, wanted: CallTool) -> PreparedCall:
-        self._progress.begin_part(part)
-        return await calls.prepare_call(
-            self._progress, wanted.tool, wanted.arguments, reason=wanted.reason
-        )
-
     async def _carry_out(self, wanted: CallTool, prepared: PreparedCall) -> None:
-        self._progress.attempt(wanted, side_effect=prepared.side_effect)
+        # A read does not replace a failed call with an effect.
+        failed = self._progress.state.unmade
+        if prepared.side_effect or failed is None or failed.tool == wanted.tool:
+            self._progress.update(unmade=wanted)
         if prepared.missing_personal or prepared.obstacles:
             await self._questions.ask_to_provide(wanted.tool, prepared)
             prepared = await self._prepared(wanted)
@@ -176,7 +160,6 @@ class Caller:
         await self._send(wanted, permitted)
 
     async def _continue(self, wanted: CallTool, sent: PreparedCall) -> None:
-        """Continue a call that a previous run sent, whose end a person decides on."""
         acting = self._progress.state.acting
         if acting is not None and acting.wanted is not None:
             await self._send(wanted, sent)
@@ -209,7 +192,6 @@ class Caller:
             raise asyncio.CancelledError
 
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
-        """Prepare the call once its personal values, credentials and host are available."""
         while True:
             prepared = await calls.prepare_call(
                 self._progress, wanted.tool, wanted.arguments, reason=wanted.reason
@@ -222,45 +204,34 @@ class Caller:
         """Return the call as it may be made: as amended by people, and with its grant.
 
         It is in the ledger before anything else runs, so that no call repeats it unnoticed.
-
-        Raises:
-            CallRefused: the call may not be made.
-            NotConfirmed: nobody decided in time.
         """
         while True:
-            permitted = await self._confirmed(prepared, wanted.reason)
-            budget, leg = self._progress.budget, self._progress.leg
-            refusal = await budget.once_free(leg, permitted)
+            permitted = prepared
+            if prepared.card is not None:
+                verdict, permitted = await self._approvals.decide_on(prepared, wanted.reason)
+                if not isinstance(verdict, Grant):
+                    raise _refusal(verdict, permitted)
+                if permitted.price != prepared.price:
+                    await self._reserve(permitted)
+                if permitted.call is None:
+                    raise CallRefused("; ".join(permitted.problems))
+                call = permitted.call.model_copy(update={"grant": verdict})
+                permitted = permitted.model_copy(update={"call": call})
+            refusal = await self._progress.budget.once_free(self._progress.leg, permitted)
             if refusal is not None:
                 raise CallRefused(refusal)
             grant = permitted.call.grant if permitted.call is not None else None
-            if not self._approvals.stands(grant):
+            if not self._approvals.rules.stands(grant, workflow.now()):
                 continue
             if self._progress.repeated(permitted) is None:
                 return permitted
-            prepared = await self._asked_again(permitted, wanted)
-
-    async def _asked_again(self, permitted: PreparedCall, wanted: CallTool) -> PreparedCall:
-        """Return a call with a card that says which effect it repeats since it was permitted."""
-        if permitted.card is not None:
-            return await self._approvals.renewed(permitted.card.round)
-        prepared = await self._prepared(wanted)
-        if prepared.call is None:
-            raise CallRefused("; ".join(prepared.problems))
-        return prepared
-
-    async def _confirmed(self, prepared: PreparedCall, reason: str) -> PreparedCall:
-        if prepared.card is None:
-            return prepared
-        verdict, decided = await self._approvals.decide_on(prepared, reason)
-        if not isinstance(verdict, Grant):
-            raise _refusal(verdict, decided)
-        if decided.price != prepared.price:
-            await self._reserve(decided)
-        if decided.call is None:
-            raise CallRefused("; ".join(decided.problems))
-        call = decided.call.model_copy(update={"grant": verdict})
-        return decided.model_copy(update={"call": call})
+            # The next card says which effect the call repeats since it was permitted.
+            if permitted.card is not None:
+                prepared = await self._approvals.renewed(permitted.card.round)
+                continue
+            prepared = await self._prepared(wanted)
+            if prepared.call is None:
+                raise CallRefused("; ".join(prepared.problems))
 
     async def _reserve(self, prepared: PreparedCall) -> None:
         refusal = await self._progress.budget.reserve(self._progress.leg, prepared)
@@ -268,19 +239,11 @@ class Caller:
             raise CallRefused(refusal)
 
     def _not_sent(self, wanted: CallTool, outcome: str, reason: str, **seen: object) -> None:
-        """Report a call that was not sent to the planner, which may decide on something else."""
         self._progress.observe(wanted, outcome=outcome, error=reason, **seen)
         self._progress.record(f"call {wanted.tool}", outcome, reason)
 
 
-def _asks_nobody(prepared: PreparedCall) -> bool:
-    """Return True if a call only reads, and may be made without asking anybody."""
-    waits = prepared.card or prepared.spends
-    return prepared.call is not None and not (prepared.side_effect or waits)
-
-
 def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegFailed | LegSkipped:
-    """Return the error that follows from a person's refusal of a call."""
     match verdict:
         case Reject(then="skip", approver=by, reason=why):
             return LegSkipped(f"left out: {by} rejected {call.title!r}: {why}")

@@ -13,22 +13,15 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.errors import GrantMissing, ToolNotFound
     from orchestrator.core.record import JsonObject, Record, shared_fields
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import mission_policy as call_limits
     from orchestrator.messages import names
-    from orchestrator.messages.failure_details import MOST_WORKERS, ModelCheck
-    from orchestrator.messages.leg import HandOverInput, HandOverPlan, LegInput
-    from orchestrator.messages.mission import BegunPlan
-    from orchestrator.messages.mission_policy import BeginInput, CatalogPin
+    from orchestrator.messages.failure_details import MOST_WORKERS
+    from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.observed import ObservedCall, ObserveInput
-    from orchestrator.messages.rollback import (
-        CompensateInput,
-    )
+    from orchestrator.messages.rollback import CompensateInput
     from orchestrator.messages.step import (
-        DiscoverInput,
-        DiscoverOutput,
-        OfferedTool,
-        OfferInput,
-        OfferOutput,
+        KeptMessage,
         ThinkInput,
         Thought,
     )
@@ -42,16 +35,12 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.obligation import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, OutcomeKind, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import first_words
     from orchestrator.workflows.leg_view import effects_of_leg
-    from orchestrator.workflows.missing_state import (
-        Postponed,
-        missing_state_for_call,
-        why_of,
-    )
     from orchestrator.workflows.payload_refs import of_observations
     from orchestrator.workflows.progress import Progress
+    from orchestrator.workflows.running import Postponed, missing_state_for_call, why_of
 
 T = TypeVar("T")
 
@@ -75,114 +64,36 @@ _ELSEWHERE: Final = RetryPolicy(
 async def pin_catalog() -> CatalogPin:
     """Return the catalog of the worker that answers; the mission uses this catalog to its end."""
     return await running.run_locally(
-        names.PIN_CATALOG, result_type=CatalogPin, summary=ui.PIN_CATALOG, **running.LOCAL
-    )
-
-
-async def split_goal(mission: BeginInput, *, here: bool = False) -> BegunPlan:
-    """Return the legs of a goal; the worker refuses a mission that its policy does not allow.
-
-    Args:
-        mission: the mission whose goal is split.
-        here: True if splitting takes no model, and can run as a local activity.
-    """
-    run = running.run_locally if here else running.run
-    return await run(
-        names.SPLIT_GOAL, mission, result_type=BegunPlan, summary=ui.SPLIT_GOAL, **running.SPLITTING
-    )
-
-
-async def plan_hand_over(wanted: HandOverInput) -> HandOverPlan:
-    """Return the leg for a handed-over part of another leg, by the worker's profiles."""
-    summary = ui.summary(ui.PLAN_HAND_OVER, agent=wanted.asked.agent, goal=wanted.asked.goal)
-    return await running.run(
-        names.PLAN_HAND_OVER, wanted, result_type=HandOverPlan, summary=summary, **running.LOCAL
+        names.PIN_CATALOG, result_type=CatalogPin, summary="pin the catalog", **running.LOCAL
     )
 
 
 async def think(context: StepContext, progress: Progress, *, here: bool) -> Thought:
-    """Think one step of a leg: select its tools, decide, and prepare the call.
-
-    Args:
-        context: of the step.
-        progress: the leg's current state.
-        here: True if the worker that runs the workflow task is tried first.
-    """
+    """Think one step of a leg: select its tools, decide, and prepare the call."""
     wanted = _wanted(progress, "", {})
-    label = ui.summary(ui.THINK, step=context.step)
-    if here and progress.is_short:
-        message = ThinkInput(step=context, call=wanted)
-        return await _from_store(
-            progress,
-            names.THINK,
-            message,
-            result_type=Thought,
-            summary=label,
-            reads=context,
-            here=True,
-            **_THINKING,
-        )
-    payload_refs, state = progress.payload_refs, progress.state
-    seen = state.observations
-    step = payload_refs.message(
-        context.model_copy(update={"observations": seen}),
-        of_mission=context.mission_id,
-        past=state.past,
-        keeps=True,
-    )
-    call = payload_refs.message(
-        wanted.model_copy(update={"observations": ()}),
-        of_mission=context.mission_id,
-        past=step.keep_as,
-    )
+    state, mission_id = progress.state, context.mission_id
+    message = ThinkInput(step=context, call=wanted)
+    kept: KeptMessage | None = None
+    if not (here and progress.is_short):
+        refs = progress.payload_refs
+        step = context.model_copy(update={"observations": state.observations})
+        kept = refs.message(step, of_mission=mission_id, past=state.past, keeps=True)
+        unseen = wanted.model_copy(update={"observations": ()})
+        call = refs.message(unseen, of_mission=mission_id, past=kept.keep_as)
+        message = ThinkInput(step=kept, call=call)
     thought = await _from_store(
         progress,
         names.THINK,
-        ThinkInput(step=step, call=call),
+        message,
         result_type=Thought,
-        summary=label,
-        reads=step,
+        summary=markdown_summary(f"step {context.step}: select, plan and prepare"),
+        reads=kept or context,
         here=here,
         **_THINKING,
     )
-    progress.kept(step.keep_as, len(seen))
+    if kept is not None:
+        progress.kept(kept.keep_as, len(state.observations))
     return thought
-
-
-async def check_model(model: str) -> str:
-    """Return why the leg's workers cannot reach a model; empty if they can."""
-    summary = ui.summary(ui.CHECK_MODEL, model=model)
-    try:
-        checked = await running.run(
-            names.CHECK_MODEL,
-            ModelCheck(model=model),
-            result_type=ModelCheck,
-            summary=summary,
-            start_to_close_timeout=timedelta(seconds=15),
-            schedule_to_close_timeout=timedelta(seconds=60),
-            retry_policy=RetryPolicy(maximum_attempts=2),
-        )
-    except ActivityError as error:
-        return f"no worker could look it up: {first_words(error)}"
-    return checked.problem
-
-
-async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
-    """Return the names of tools that were not forwarded and match the query."""
-    wanted = DiscoverInput(query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall)
-    summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
-    found = await running.run(
-        names.DISCOVER_TOOLS, wanted, result_type=DiscoverOutput, summary=summary, **running.LOCAL
-    )
-    return found.tools
-
-
-async def offer_tools(wanted: OfferInput) -> tuple[OfferedTool, ...]:
-    """Return the tools to offer to an agent outside this project."""
-    offered = await running.run_locally(
-        names.OFFER_TOOLS, wanted, result_type=OfferOutput, summary=ui.OFFER_TOOLS, **running.LOCAL
-    )
-    return offered.tools
 
 
 async def prepare_call(
@@ -198,15 +109,8 @@ async def prepare_call(
 ) -> PreparedCall:
     """Check and complete a call of a leg's step, and make its card; nothing is sent.
 
-    Args:
-        progress: the leg's current state.
-        tool: the tool's name.
-        arguments: as a planner or a person wants them.
-        asked: how often people are asked about the call, this time included.
-        decided_by_people: True if a person was asked about the call, so that people keep deciding.
-        reason: why a planner wants the call.
-        before: the previous card of this same call, amended or expired a moment ago.
-        changed_by_people: the arguments that a person amended.
+    People keep deciding on a call that they were `asked` about so often, this time included.
+    `before` is the previous card of this same call, amended or expired a moment ago.
     """
     state = progress.state
     earlier = state.asked if before is None else (*state.asked, before)
@@ -220,7 +124,7 @@ async def prepare_call(
             "changed_by_people": changed_by_people,
         }
     )
-    summary = ui.summary(ui.PREPARE_CALL, tool=tool)
+    summary = markdown_summary(f"prepare {tool}")
     prepared = await _prepared(progress, names.PREPARE_CALL, wanted, summary)
     if (repeated := progress.repeated(prepared)) is None:
         return prepared
@@ -261,28 +165,34 @@ def _wanted(progress: Progress, tool: str, arguments: JsonObject) -> PrepareInpu
     )
 
 
+def _of_call(timeout_s: float, attempts: int) -> running.Limits:
+    timeout = timedelta(seconds=timeout_s)
+    return {
+        "start_to_close_timeout": call_limits.longest_attempt(timeout),
+        "schedule_to_close_timeout": call_limits.longest_call(timeout, attempts),
+        "heartbeat_timeout": running.HEARTBEAT,
+        "retry_policy": RetryPolicy(
+            initial_interval=call_limits.FIRST_PAUSE,
+            maximum_interval=call_limits.LONGEST_PAUSE,
+            maximum_attempts=attempts,
+        ),
+    }
+
+
 async def observe_call(wanted: ObserveInput) -> ObservedCall:
     """Make a call without its guards; without a word from its worker, its outcome is unknown.
 
     Raises:
         ActivityError: there is no such tool.
     """
-    timeout = timedelta(seconds=wanted.timeout_s)
     attempts = max(wanted.attempts, MOST_WORKERS)
     try:
         return await running.once(
             names.OBSERVE_CALL,
             wanted,
             result_type=ObservedCall,
-            summary=ui.summary(ui.OBSERVE_CALL, tool=wanted.tool),
-            start_to_close_timeout=call_limits.longest_attempt(timeout),
-            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
-            heartbeat_timeout=running.HEARTBEAT,
-            retry_policy=RetryPolicy(
-                initial_interval=call_limits.FIRST_PAUSE,
-                maximum_interval=call_limits.LONGEST_PAUSE,
-                maximum_attempts=attempts,
-            ),
+            summary=markdown_summary(f"{wanted.tool} (observed, not guarded)"),
+            **_of_call(wanted.timeout_s, attempts),
         )
     except ActivityError as error:
         cause, missing = error.cause, missing_state_for_call(error)
@@ -297,21 +207,12 @@ async def observe_call(wanted: ObserveInput) -> ObservedCall:
 async def prepare_overcharge(
     progress: Progress, obligation: Obligation, *, asked: int = 1
 ) -> PreparedCall:
-    """Make the card on which people keep or cancel an overcharged effect; nothing is sent.
-
-    Args:
-        progress: the leg's current state, at the step that made the call.
-        obligation: the obligation that the call left.
-        asked: how often people are asked about it, this time included.
-    """
+    """Make the card on which people keep or cancel an overcharged effect; nothing is sent."""
     leg = progress.leg
     others = leg.state.ledger.without(obligation.obligation_id)
     spent = Spend.total([others.spent, others.set_aside])
     call = _wanted(progress, obligation.tool, obligation.arguments)
-    wanted = OverchargeInput(
-        **shared_fields(call, PrepareInput),
-        obligation=obligation,
-    ).model_copy(
+    wanted = OverchargeInput(**shared_fields(call, PrepareInput), obligation=obligation).model_copy(
         update={
             "observations": call.observations[:-1],
             "round": asked,
@@ -319,7 +220,7 @@ async def prepare_overcharge(
             "spent": spent,
         }
     )
-    summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)
+    summary = markdown_summary(f"ask about the overcharge of {obligation.tool}")
     return await _prepared(progress, names.PREPARE_OVERCHARGE, wanted, summary)
 
 
@@ -361,7 +262,7 @@ async def _from_store(
     run = running.run_locally if here else running.run
     while True:
         try:
-            answer = await run(
+            return await run(
                 activity,
                 message,
                 result_type=result_type,
@@ -377,26 +278,20 @@ async def _from_store(
                     progress.payload_refs.forget()
                 raise
             progress.stall(why_of(error))
-            await _read_kept(reads or message)
+            # Until some worker can read the payloads, without growing the history.
+            await running.once(
+                names.READ_KEPT,
+                reads or message,
+                result_type=type(None),
+                summary="wait for a worker that has what the leg has seen",
+                start_to_close_timeout=timedelta(seconds=60),
+                retry_policy=RetryPolicy(
+                    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
+                ),
+            )
             # Other workers may have the payload by now, and this worker may still not.
             run = running.run
             progress.stall("")
-        else:
-            return answer
-
-
-async def _read_kept(message: Record) -> None:
-    """Wait until some worker can read the message's payloads, without growing the history."""
-    await running.once(
-        names.READ_KEPT,
-        message,
-        result_type=type(None),
-        summary=ui.READ_KEPT,
-        start_to_close_timeout=timedelta(seconds=60),
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=10)
-        ),
-    )
 
 
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postponed:
@@ -409,23 +304,17 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
     Cancelling the workflow does not cancel the call. Callers shield it, because only the answer to
     a call that was sent shows its effects.
     """
-    timeout = timedelta(seconds=call.timeout_s)
     if call.postponed:  # as in `compensate`; a call that may have arrived is not resent
         attempts = max(attempts, MOST_WORKERS)
+    summary = f"{call.step_id}: {call.tool}" if call.step_id else call.tool
+    summary += f", approved by {call.grant.approver}" if call.grant is not None else ""
     try:
-        outcome = await running.once(
+        return await running.once(
             names.INVOKE_TOOL,
             call,
             result_type=ToolOutcome,
-            summary=_invocation(call),
-            start_to_close_timeout=call_limits.longest_attempt(timeout),
-            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
-            heartbeat_timeout=running.HEARTBEAT,
-            retry_policy=RetryPolicy(
-                initial_interval=call_limits.FIRST_PAUSE,
-                maximum_interval=call_limits.LONGEST_PAUSE,
-                maximum_attempts=attempts,
-            ),
+            summary=markdown_summary(summary),
+            **_of_call(call.timeout_s, attempts),
         )
     except ActivityError as error:
         missing = missing_state_for_call(error)
@@ -437,15 +326,6 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome | Postpon
             return ToolOutcome(kind=kind, reason=first_words(error))
         arrived = call.may_have_arrived or not missing.nothing_sent
         return Postponed(missing, why_of(error), may_have_arrived=arrived)
-    return outcome
-
-
-def _invocation(call: ToolCall) -> str:
-    """Return the summary of a call: its step and tool, and who approved it."""
-    tool = f"{call.step_id}: {call.tool}" if call.step_id else call.tool
-    if call.grant is None:
-        return ui.summary(ui.INVOKE_TOOL, tool=tool)
-    return ui.summary(ui.INVOKE_APPROVED, tool=tool, approver=call.grant.approver)
 
 
 async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> CompensationOutcome:
@@ -460,17 +340,13 @@ async def compensate(obligation: Obligation, *, on_any_worker: bool = False) -> 
     Raises:
         ActivityError: the outcome is unclear; `compensation_failure` reads the error.
     """
-    cancel_tool = obligation.cancel_tool or "nothing declared"
+    what = obligation.title or obligation.obligation_id
+    by = obligation.cancel_tool or "nothing declared"
     return await running.once(
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
         result_type=CompensationOutcome,
-        summary=ui.summary(
-            ui.COMPENSATE,
-            tool=obligation.tool,
-            cancel_tool=cancel_tool,
-            what=obligation.title or obligation.obligation_id,
-        ),
+        summary=markdown_summary(f"cancel {obligation.tool} with {by}: {what}"),
         queue=obligation.task_queue,
         start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout
         + call_limits.WIRE_MARGIN,

@@ -1,7 +1,7 @@
 """The confirmation gate: one open card at a time, until a decision, its expiry or a cancel."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,7 +31,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.signatures import PublicKeys
     from orchestrator.core.errors import CardUnknown, ConfirmationError
     from orchestrator.core.pii import bare_personal, handle_for
-    from orchestrator.workflows import logs, ui
+    from orchestrator.core.shown_text import markdown_summary
+    from orchestrator.workflows import logs
     from orchestrator.workflows.failures import refuse
     from orchestrator.workflows.waiting import Pending, until, wait_with_timers
 
@@ -69,20 +70,15 @@ class ConfirmationGate:
 
     def __init__(
         self,
-        closed: Mapping[str, str],
+        decisions: Iterable[DecisionRecord] = (),
         *,
         on_change: Callable[[], None] = lambda: None,
         on_reminder: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make a gate with no card open.
-
-        Args:
-            closed: confirmation id to outcome, for the cards that are closed already.
-            on_change: called after a card was opened, reminded of, approved by somebody, or closed.
-            on_reminder: called after a reminder.
-        """
+        """Make a gate with no card open; the callbacks follow each change, and each reminder."""
         self._open: _Open | None = None
-        self._closed = dict(closed)
+        decided = (one for one in decisions if one.kind != "amended")
+        self._closed: dict[str, str] = {one.confirmation_id: one.kind for one in decided}
         self._on_reminder = on_reminder
         self._on_change = on_change
         self._is_suspended = False
@@ -106,15 +102,13 @@ class ConfirmationGate:
     def open(self, card: ConfirmationCard, keys: PublicKeys | None = None) -> None:
         """Open a card, or a successor under the same id, which nobody has approved yet.
 
-        Args:
-            card: the card to show.
-            keys: the keys that decisions have to be signed with; None: no signature needed.
+        With keys, decisions have to be signed with one of them.
         """
         if self._open is not None:
             self._open.ends("amended")
         self._open = _Open(card, keys)
         self._closed.pop(card.confirmation_id, None)
-        logs.card_opened(card)
+        logs.waits("confirmation", card.confirmation_id)
         self._on_change()
 
     def reopen(
@@ -179,24 +173,18 @@ class ConfirmationGate:
         """
         if wanted in self._closed:
             reason = self._closed[wanted]
-            raise refuse(
-                ConfirmationError(
-                    wanted,
-                    f"this confirmation is closed: it was {reason}",
-                    code="CardExpired" if reason == "expired" else "CardDecided",
-                )
-            )
+            code = "CardExpired" if reason == "expired" else "CardDecided"
+            problem = f"this confirmation is closed: it was {reason}"
+            raise refuse(ConfirmationError(wanted, problem, code=code))
         shown = self._open
         if shown is None or shown.card.confirmation_id != wanted:
             raise refuse(CardUnknown(wanted, "no such confirmation is open here"))
         if shown.end == "expired":
-            raise refuse(
-                ConfirmationError(wanted, "this confirmation has just expired", code="CardExpired")
-            )
+            problem = "this confirmation has just expired"
+            raise refuse(ConfirmationError(wanted, problem, code="CardExpired"))
         if shown.end is not None:
-            raise refuse(
-                ConfirmationError(wanted, "this confirmation was just decided", code="CardDecided")
-            )
+            problem = "this confirmation was just decided"
+            raise refuse(ConfirmationError(wanted, problem, code="CardDecided"))
         return shown
 
     async def is_open(self, confirmation_id: str) -> None:
@@ -233,12 +221,8 @@ class ConfirmationGate:
 
     def receipt(self, decision: Decision, at: datetime) -> DecisionReceipt:
         """Return the receipt of a decision that was applied, with the card that is open now."""
-        return DecisionReceipt(
-            confirmation_id=decision.confirmation_id,
-            accepted=PAST[decision.kind],
-            at=at,
-            card=self.card,
-        )
+        named, accepted = decision.confirmation_id, PAST[decision.kind]
+        return DecisionReceipt(confirmation_id=named, accepted=accepted, at=at, card=self.card)
 
     async def wait(
         self,
@@ -247,9 +231,7 @@ class ConfirmationGate:
     ) -> Grant | Verdict | None:
         """Return the decision on the open card; None if nobody decided before it expired.
 
-        Args:
-            reminders: how long after the card was opened to remind of it.
-            renew: opens a successor of the card when it needs one; stopped when the card closes.
+        Reminders follow so long after it was opened; `renew` opens a successor when it needs one.
         """
         while True:
             shown = self._current()
@@ -279,19 +261,23 @@ class ConfirmationGate:
         in the same workflow task as the firing would lead to other commands than the same two
         events in two tasks, and a replay may see them either way.
         """
+        ends = shown.card.expires_at
+        left = None if ends is None else ends - shown.opened_at
+        due = [one for one in sorted(reminders) if left is None or timedelta(0) < one < left]
         timers = [
             asyncio.create_task(self._remind(shown, until(shown.opened_at + after), n))
-            for n, after in enumerate(_before(shown, sorted(reminders)), start=1)
+            for n, after in enumerate(due, start=1)
             if n > shown.reminded
         ]
-        if shown.card.expires_at is not None:
-            summary = ui.summary(ui.CONFIRMATION_EXPIRES, tool=shown.card.tool)
-            expiry = shown.expire(shown.card.expires_at, summary)
-            timers.append(asyncio.create_task(expiry))
+        if ends is not None:
+            summary = markdown_summary(f"the card for {shown.card.tool} expires")
+            timers.append(asyncio.create_task(shown.expire(ends, summary)))
         return timers
 
     async def _remind(self, shown: _Open, after: timedelta, number: int) -> None:
-        summary = ui.summary(ui.REMINDER, number=number, tool=shown.card.tool)
+        summary = markdown_summary(
+            f"reminder {number}: nobody has decided on {shown.card.tool} yet"
+        )
         await workflow.sleep(after, summary=summary)
         if shown.end is None:
             shown.reminded = number
@@ -312,26 +298,6 @@ class ConfirmationGate:
         self._on_change()
 
 
-def gate_of(
-    decisions: Iterable[DecisionRecord],
-    *,
-    on_change: Callable[[], None] = lambda: None,
-) -> ConfirmationGate:
-    """Return a gate with these decided cards, and with no card open."""
-    closed = {d.confirmation_id: d.kind for d in decisions if d.kind != "amended"}
-    return ConfirmationGate(closed, on_change=on_change)
-
-
-def _before(shown: _Open, reminders: Sequence[timedelta]) -> list[timedelta]:
-    """Return the reminders that fall due while the card is open."""
-    ends = shown.card.expires_at
-    left = None if ends is None else ends - shown.opened_at
-    return [after for after in reminders if left is None or timedelta(0) < after < left]
-
-
-# -- amendments -----------------------------------------------------------------------------------
-
-
 def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
     """Refuse an input that the tool does not take, and a personal value where a handle belongs.
 
@@ -340,49 +306,36 @@ def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
     Raises:
         ApplicationError: typed AmendmentInvalid or PersonalValueSent; neither quotes a value.
     """
+    named, problem, is_personal = amend.confirmation_id, "", False
     if card.card_type == OVERCHARGE:
         problem = "what was done and charged cannot be amended: approve keeps it, reject cancels it"
-        raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
-    if card.card_type == PLAN:
+    elif card.card_type == PLAN:
         problem = (
             "a plan is not amended: say the whole goal otherwise (orchestrator confirm respond "
-            f"{amend.confirmation_id} --text ...)"
+            f"{named} --text ...)"
         )
-        raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
-    _check_names(amend, card)
-    bare = bare_personal(amend.changes, card.personal)
-    if bare:
-        raise refuse(
-            ConfirmationError(
-                amend.confirmation_id,
-                f"{', '.join(bare)} is personal and must not be sent as it is; store it "
-                f"(orchestrator pii {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}",
-                code="PersonalValueSent",
-            )
-        )
-
-
-def _check_names(amend: Amend, card: ConfirmationCard) -> None:
-    if card.inputs is not None:
+    elif card.inputs is not None:
         strange = [name for name in amend.changes if name not in card.inputs]
-        if strange:
-            problem = f"{card.tool} takes no {', '.join(strange)}; it takes {_listed(card.inputs)}"
-            raise refuse(ConfirmationError(amend.confirmation_id, problem, code="AmendmentInvalid"))
-        return
-    for name in sorted(amend.changes.keys() - card.arguments.keys() - set(card.personal)):
-        with workflow.unsafe.imports_passed_through():  # loads phone number tables, rarely needed
-            from orchestrator.core.personal_look import personal_look
-        look = personal_look(amend.changes[name])
-        if look is not None:
-            raise refuse(
-                ConfirmationError(
-                    amend.confirmation_id,
+        takes = ", ".join(card.inputs) or "no input"
+        problem = f"{card.tool} takes no {', '.join(strange)}; it takes {takes}" if strange else ""
+    else:
+        for name in sorted(amend.changes.keys() - card.arguments.keys() - set(card.personal)):
+            with workflow.unsafe.imports_passed_through():  # loads phone number tables
+                from orchestrator.core.personal_look import personal_look
+            if (look := personal_look(amend.changes[name])) is not None:
+                is_personal = True
+                problem = (
                     f"{name} is no declared input of {card.tool}, and its value looks like {look}: "
-                    "it would be kept in the open",
-                    code="PersonalValueSent",
+                    "it would be kept in the open"
                 )
-            )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "no input"
+                break
+    if not problem and (bare := bare_personal(amend.changes, card.personal)):
+        is_personal = True
+        problem = (
+            f"{', '.join(bare)} is personal and must not be sent as it is; store it "
+            f"(orchestrator pii {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}"
+        )
+    if is_personal:
+        raise refuse(ConfirmationError(named, problem, code="PersonalValueSent"))
+    if problem:
+        raise refuse(ConfirmationError(named, problem, code="AmendmentInvalid"))

@@ -118,11 +118,3 @@ def compensation_failure(error: ActivityError) -> CompensationFailure:
 def refuse(error: OrchestratorError) -> ApplicationError:
     """Return the refusal of an update, for its sender; the mission continues unharmed."""
     return ApplicationError(str(error), error.details, type=error.code, non_retryable=True)
-
-
-def mission_misnamed(mission_id: str) -> OrchestratorError:
-    """Return the refusal of a mission under an id that is, or looks like, another workflow's."""
-    return OrchestratorError(
-        f"{mission_id!r} is no id of a mission: letters, digits, '-' and '_', at most 80 of them",
-        code="MissionMisnamed",
-    )

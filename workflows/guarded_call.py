@@ -1,6 +1,7 @@
 """One call of a saga: prepared, confirmed, recorded, sent and settled, perhaps after a repair."""
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from pydantic import JsonValue
 from temporalio import workflow
@@ -63,6 +64,9 @@ Repair = Callable[["GuardedCall", CallTool, ToolCallFailed], Awaitable[CallTool]
 class GuardedCall:
     """A call under way, with what its card, its questions and its spending need."""
 
+    task_queue: Final = None
+    """Of the call's activities; None: the workflow's own."""
+
     def __init__(
         self,
         terms: LegInput,
@@ -72,36 +76,19 @@ class GuardedCall:
         changed: Callable[[], None],
         ledger: Callable[[], Ledger],
     ) -> None:
-        """Prepare a call.
-
-        Args:
-            terms: of the call.
-            budget: of the saga, from which it reserves its price.
-            limits: of the saga.
-            changed: called when it waits for something else than before.
-            ledger: returns the ledger of the saga.
-        """
+        """Prepare a call of these terms; the rest is of its saga."""
         self.progress = Progress(terms, changed, budget, ledger)
         self.approvals = Approvals(self.progress)
         self.questions = Questions(self.progress)
         own_limits = LegLimits(self.progress, limits)
         self._caller = Caller(self.progress, own_limits, self.approvals, self.questions)
 
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the call's activities; None: the workflow's own."""
-        return None
-
     def stall(self, why: str) -> None:
         """Show why the call waits for state that workers are missing; empty: no longer waiting."""
         self.progress.stall(why)
 
     async def run(self, wanted: CallTool, repair: Repair | None = None) -> JsonValue:
-        """Make the call and return its answer.
-
-        Args:
-            wanted: the call.
-            repair: asks about a failure, and returns the call that is made after it.
+        """Make the call and return its answer; `repair` gives the call to make after a failure.
 
         Raises:
             ToolCallFailed: the call did not succeed.
@@ -115,15 +102,17 @@ class GuardedCall:
                 if repair is None:
                     raise
                 wanted = await repair(self, wanted, failed)
-                self.progress.try_again()
+                # People may be asked again about a call that they or its provider refused.
+                self.progress.update(asked=(), noted=())
 
     async def _made(self, wanted: CallTool) -> JsonValue:
         self.progress.begin_step()
         try:
             await self._caller.call(wanted)
         except (LegFailed, LegSkipped) as lost:
-            live = self.progress.state.ledger.live()
-            outcome = "unknown" if live else self._last_outcome()
+            state = self.progress.state
+            outcome = state.steps[-1].outcome if state.steps else "refused"
+            outcome = "unknown" if state.ledger.live() else outcome
             raise ToolCallFailed(wanted.tool, outcome, str(lost)) from lost
         except ActivityError as error:
             cause = error.cause
@@ -141,7 +130,3 @@ class GuardedCall:
                 body=seen.body,
             )
         return seen.body
-
-    def _last_outcome(self) -> str:
-        steps = self.progress.state.steps
-        return steps[-1].outcome if steps else "refused"

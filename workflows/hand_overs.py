@@ -11,6 +11,8 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.shown_text import markdown_summary
+    from orchestrator.messages import names
     from orchestrator.messages.leg import (
         HandedOver,
         HandOverAsked,
@@ -20,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
         LegStatus,
     )
     from orchestrator.planning.models import MissionPlan
-    from orchestrator.workflows import calls
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import WORK_FAILURES, first_words
 
 MOST_DEPTH: Final = 3
@@ -42,14 +44,7 @@ class HandOvers:
         results: Callable[[], Mapping[str, LegResult]],
         handed: Mapping[str, str],
     ) -> None:
-        """Take the settings that all hand-overs of the mission share.
-
-        Args:
-            mission_id: of the mission.
-            most: the greatest number of hand-overs.
-            results: of the legs that have ended, by leg id.
-            handed: the hand-overs that previous runs made legs of.
-        """
+        """Take the settings that all hand-overs of the mission share."""
         self._most = most
         self._mission_id = mission_id
         self._results = results
@@ -62,14 +57,7 @@ class HandOvers:
     async def hand_over(
         self, asked: HandOverAsked, plan: MissionPlan, catalog_digest: str, *, approved: bool
     ) -> HandedOver:
-        """Make a leg of a hand-over and wait for its end, or return the reason for a refusal.
-
-        Args:
-            asked: the request of the leg, under the id of its step.
-            plan: the mission's current plan.
-            catalog_digest: of the mission's catalog.
-            approved: True if somebody has approved exactly that plan.
-        """
+        """Make a leg of a hand-over and wait for its end, or return the reason for a refusal."""
         leg_id = self.legs.get(asked.hand_over_id)
         if leg_id is None:
             refusal = _APPROVED if approved else self._refusal(asked, plan)
@@ -80,14 +68,20 @@ class HandOvers:
             self.legs[asked.hand_over_id] = leg_id
             self.is_planning += 1
             try:
-                planned = await calls.plan_hand_over(
+                planned = await running.run(
+                    names.PLAN_HAND_OVER,
                     HandOverInput(
                         mission_id=self._mission_id,
                         asked=asked,
                         asking=next(leg for leg in plan.legs if leg.leg_id == asked.leg_id),
                         new_leg_id=leg_id,
                         catalog_digest=catalog_digest,
-                    )
+                    ),
+                    result_type=HandOverPlan,
+                    summary=markdown_summary(
+                        f"plan what is handed over to {asked.agent}: {asked.goal}"
+                    ),
+                    **running.LOCAL,
                 )
             except WORK_FAILURES as error:
                 if not isinstance(error, ActivityError) or is_cancelled_exception(error):
@@ -131,14 +125,10 @@ class HandOvers:
 
     def failed_harmlessly(self, result: LegResult) -> bool:
         """Return True if a handed-over leg failed without effects: the asking leg decides then."""
-        is_handed = result.leg_id in self.legs.values()
-        return is_handed and result.status is LegStatus.FAILED and not _has_consequence(result)
-
-
-def _has_consequence(result: LegResult) -> bool:
-    """Return True if a leg had, or may have had, an effect."""
-    ledger = result.ledger
-    return bool(ledger.obligations or ledger.cancels or any(f.side_effect for f in result.facts))
+        if result.leg_id not in self.legs.values() or result.status is not LegStatus.FAILED:
+            return False
+        has_effect = any(fact.side_effect for fact in result.facts)
+        return not (result.ledger.obligations or result.ledger.cancels or has_effect)
 
 
 def _refused(why: str) -> HandedOver:

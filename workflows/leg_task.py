@@ -14,15 +14,16 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
+    from orchestrator.core.shown_text import markdown_summary
+    from orchestrator.messages import names
     from orchestrator.messages.leg import (
         Acting,
-        HandedOver,
         HandOverAsked,
         LegInput,
         LegResult,
         LegStatus,
     )
-    from orchestrator.messages.step import PlanStepOutput
+    from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepOutput
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import (
         FINISH,
@@ -39,7 +40,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import left_to_do
-    from orchestrator.workflows import calls, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.again_rules import SameAgainRules
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
@@ -48,11 +49,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.leg_view import effects_of_leg, is_served, leg_result
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_limits import LegLimits, LimitSpent, MissionLimits, in_time
-    from orchestrator.workflows.model_pause import ModelPauses
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
     from orchestrator.workflows.scope import work_for
-    from orchestrator.workflows.thinking import Thinking
+    from orchestrator.workflows.thinking import ModelPauses, Thinking
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Leg:
         except LegSkipped as skipped:
             self.progress.end(LegStatus.SKIPPED, error=str(skipped))
         except LimitSpent as spent:
-            self.progress.reach(spent.limit)
+            self.progress.update(limit=spent.limit)
             if is_served(self.progress.leg):
                 said = f"all that was ordered is done; {spent}"
                 self.progress.end(LegStatus.SUCCEEDED, summary=said)
@@ -147,15 +147,13 @@ class Leg:
     def suspend(self) -> LegInput:
         """Return the leg's state for a new run; cancelling its task then has no effect."""
         self._is_suspended = True
-        self.progress.suspend()
+        self.progress.is_suspended = True
         self.approvals.gate.suspend()
         return self.progress.leg
 
     def stall(self, why: str) -> None:
         """Show why the leg waits for state that workers are missing; empty: no longer waiting."""
         self.progress.stall(why)
-
-    # -- the loop ---------------------------------------------------------------------------------
 
     async def _reach_goal(self) -> None:
         state = self.progress.state
@@ -167,32 +165,29 @@ class Leg:
         else:
             self.progress.show(LegStatus.RUNNING)
         while self.progress.is_under_way:
-            await self._between_steps()
+            if self._shared.is_winding_down():
+                self._is_between_steps = True
+                await workflow.wait_condition(lambda: not self._shared.is_winding_down())
+                self._is_between_steps = False
             self.limits.check()
             self.progress.begin_step()
             await self._think_and_act()
 
-    async def _between_steps(self) -> None:
-        if self._shared.is_winding_down():
-            self._is_between_steps = True
-            await workflow.wait_condition(lambda: not self._shared.is_winding_down())
-            self._is_between_steps = False
-
     async def _think_and_act(self) -> None:
         thought = await self._thinking.next_step()
         self.progress.forward(thought.selection)
-        if thought.planned.unusable is None:
-            self.progress.go_on_from(thought.planned.conversation)
+        if thought.planned.unusable is None and thought.planned.conversation:
+            self.progress.update(conversation=thought.planned.conversation)
         await self._act(Acting(planned=thought.planned, prepared=thought.prepared))
 
     async def _act(self, acting: Acting) -> None:
-        self.progress.act(acting)
+        self.progress.update(acting=acting)
         if acting.planned.unusable is not None:
             await self._thinking.spend(acting.planned.unusable)
         else:
             await self._carry_out(acting.planned, acting.prepared)
             self._drop(acting.planned.dropped)
-        self.progress.act(None)
+        self.progress.update(acting=None)
 
     async def _carry_out(self, planned: PlanStepOutput, prepared: PreparedCall | None) -> None:
         match planned.decision:
@@ -205,14 +200,28 @@ class Leg:
             case CallTools(calls=several):
                 await self._caller.call_all(several)
             case DiscoverTools(query=query):
-                await self._discover(query)
+                leg = self.progress.leg
+                found = await running.run(
+                    names.DISCOVER_TOOLS,
+                    DiscoverInput(
+                        query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall
+                    ),
+                    result_type=DiscoverOutput,
+                    summary=markdown_summary(f"discover {query!r}"),
+                    **running.LOCAL,
+                )
+                known = self.progress.state.discovered
+                self.progress.update(discovered=tuple(dict.fromkeys([*known, *found.tools])))
+                searched = CallTool(tool="tools.discover", arguments={"query": query})
+                self.progress.observe(searched, outcome="discovered", body=list(found.tools))
+                self.progress.record(f"discover {query!r}", f"{len(found.tools)} found")
             case AskUser() as wanted:
                 await self.questions.ask(wanted)
             case HandOver() as part:
                 await self._hand_over(part)
-            case StepGoal() as goal:
-                await self._until_due(goal)
-                await self._reach_step_goal(goal)
+            case StepGoal() as part:
+                await self._until_due(part)
+                await self._hand_over(part)
             case Finish(summary=said) if planned.refusal is not None:
                 claimed = CallTool(tool=FINISH, arguments={"summary": said})
                 self.progress.observe(claimed, outcome="refused", error=planned.refusal)
@@ -230,13 +239,13 @@ class Leg:
                     outputs=outputs,
                 )
             case GiveUp(reason=reason):
-                self._give_up(reason)
+                # A leg whose cancel a person refused cancels nothing else.
+                keeps = self._caller.keeps_effects
+                self.progress.record("give up", "skipped" if keeps else "lost", reason)
+                raise LegSkipped(f"left out: {reason}") if keeps else LegFailed(reason)
 
     async def _until_due(self, wanted: CallTool | StepGoal) -> bool:
-        """Wait as long as a written workflow wants before a call; return True if it wanted to.
-
-        A new run of the mission continues the wait.
-        """
+        """Wait as long as a written workflow wants before a call; return True if it wanted to."""
         if not wanted.after_s:
             return False
         acting = self.progress.state.acting
@@ -248,7 +257,9 @@ class Leg:
             self.progress.record(f"wait before {wanted.step_id}", f"until {due:%Y-%m-%d %H:%M:%S}")
             self._is_between_steps = True
             try:
-                await workflow.sleep(left, summary=ui.summary(ui.UNTIL_DUE, step=wanted.step_id))
+                await workflow.sleep(
+                    left, summary=markdown_summary(f"until the step {wanted.step_id} is due")
+                )
             finally:
                 self._is_between_steps = False
         return True
@@ -266,68 +277,39 @@ class Leg:
                 self.progress.observe(wanted, outcome=outcome, error=one.why)
             self.progress.record(f"call {one.tool}", outcome, one.why)
 
-    def _give_up(self, reason: str) -> None:
-        """End the leg; a leg whose cancel a person refused cancels nothing else."""
-        keeps = self._caller.keeps_effects
-        self.progress.record("give up", "skipped" if keeps else "lost", reason)
-        raise LegSkipped(f"left out: {reason}") if keeps else LegFailed(reason)
-
-    async def _discover(self, query: str) -> None:
-        found = await calls.discover_tools(self.progress.leg, query)
-        self.progress.discover(found)
-        self.progress.observe(
-            CallTool(tool="tools.discover", arguments={"query": query}),
-            outcome="discovered",
-            body=list(found),
+    async def _hand_over(self, part: HandOver | StepGoal) -> None:
+        """Have another leg do a part, and record its result for the next step."""
+        leg, goal = self.progress.leg, part if isinstance(part, StepGoal) else None
+        orders = left_to_do(leg.leg.orders, effects_of_leg(leg)) if goal is None else goal.orders
+        asked = HandOverAsked(
+            hand_over_id=leg.call_id,
+            leg_id=self.leg_id,
+            agent=part.agent,
+            goal=part.goal,
+            orders=orders,
+            output_schema=None if goal is None else goal.output_schema,
+            inputs={} if goal is None else goal.inputs,
         )
-        self.progress.record(f"discover {query!r}", f"{len(found)} found")
-
-    async def _hand_over(self, wanted: HandOver) -> None:
-        """Hand a part to another agent, and record its result for the next step."""
-        leg = self.progress.leg
-        answer, call = await self._handed_over(
-            HandOverAsked(
-                hand_over_id=leg.call_id,
-                leg_id=self.leg_id,
-                agent=wanted.agent,
-                goal=wanted.goal,
-                orders=left_to_do(leg.leg.orders, effects_of_leg(leg)),
-            )
-        )
-        did = f"hand over to {wanted.agent}"
-        if answer.status is LegStatus.SUCCEEDED:
-            self.progress.observe(call, outcome="handed_over", body={"summary": answer.summary})
-            self.progress.record(did, "done")
-            return
-        self.progress.observe(call, outcome="refused", error=answer.why)
-        self.progress.record(did, "refused", answer.why)
-
-    async def _reach_step_goal(self, goal: StepGoal) -> None:
-        """Have a leg reach the goal of a workflow's step; the step gives the leg's outputs."""
-        answer, call = await self._handed_over(
-            HandOverAsked(
-                hand_over_id=self.progress.leg.call_id,
-                leg_id=self.leg_id,
-                agent=goal.agent,
-                goal=goal.goal,
-                orders=goal.orders,
-                output_schema=goal.output_schema,
-                inputs=goal.inputs,
-            )
-        )
-        outcome = "handed_over" if answer.status is LegStatus.SUCCEEDED else "refused"
-        if answer.status is LegStatus.FAILED:
-            outcome = "rejected"  # it left no effect, so that the workflow may try it again
-        error = answer.why or None
-        self.progress.observe(call, outcome=outcome, error=error, body=answer.outputs)
-        self.progress.record("reach the goal", outcome.replace("_", " "), error)
-
-    async def _handed_over(self, asked: HandOverAsked) -> tuple[HandedOver, CallTool]:
-        """Have another leg do a part; return its answer, and the hand-over as a call."""
         self._is_handing_over = True
         answer = await self._shared.hand_over(asked)
         self._is_handing_over = False
         if answer.outcome == "ended":
             self.progress.learn_facts(answer.leg_id, answer.facts)
         shown: JsonObject = {"agent": asked.agent, "goal": asked.goal, "leg": answer.leg_id}
-        return answer, CallTool(tool=HAND_OVER, arguments=shown)
+        call = CallTool(tool=HAND_OVER, arguments=shown)
+        is_done = answer.status is LegStatus.SUCCEEDED
+        outcome = "handed_over" if is_done else "refused"
+        if goal is not None:  # the step of a workflow has the leg's outputs
+            if answer.status is LegStatus.FAILED:
+                outcome = "rejected"  # it left no effect, so that the workflow may try it again
+            error = answer.why or None
+            self.progress.observe(call, outcome=outcome, error=error, body=answer.outputs)
+            self.progress.record("reach the goal", outcome.replace("_", " "), error)
+            return
+        did = f"hand over to {part.agent}"
+        if is_done:
+            self.progress.observe(call, outcome=outcome, body={"summary": answer.summary})
+            self.progress.record(did, "done")
+        else:
+            self.progress.observe(call, outcome=outcome, error=answer.why)
+            self.progress.record(did, outcome, answer.why)

@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import shared_fields
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegAccount, LegInput, LegResult
-    from orchestrator.planning.models import AgentProfile, Fact, StepContext
+    from orchestrator.planning.models import Fact, StepContext
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Effect, effects_of, unserved
@@ -26,14 +26,16 @@ def step_context(
     leg: LegInput, budget_left: Money | None, allowance: Allowance | None
 ) -> StepContext:
     """Return the context for routing and planning of the leg's current step."""
-    state = leg.state
+    state, agent = leg.state, leg.leg.agent.within(leg.limits)
+    if (model := state.model.name) is not None:  # that the leg continues with
+        agent = agent.model_copy(update={"model": model or None})
     return StepContext(
         mission_id=leg.mission_id,
         leg_id=leg.leg.leg_id,
         step=state.step,
         mission_goal=leg.mission_goal,
         leg_goal=leg.leg.goal,
-        agent=_asked_agent(leg),
+        agent=agent,
         inputs=as_written({**leg.inputs, **state.answers}),
         facts=leg.facts,
         observations=state.observations,
@@ -52,12 +54,6 @@ def step_context(
         conversation=state.conversation,
         forwarded=state.forwarded,
     )
-
-
-def _asked_agent(leg: LegInput) -> AgentProfile:
-    """Return the leg's agent, with the model that the leg continues with."""
-    agent, name = leg.leg.agent.within(leg.limits), leg.state.model.name
-    return agent if name is None else agent.model_copy(update={"model": name or None})
 
 
 def leg_result(leg: LegInput) -> LegResult:
@@ -80,12 +76,7 @@ def leg_result(leg: LegInput) -> LegResult:
 def effects_of_leg(leg: LegInput) -> tuple[Effect, ...]:
     """Return the standing effects of the leg, and of the legs that it handed parts to."""
     others = (
-        Effect(
-            call_id=fact.source,
-            leg_id=leg.leg.leg_id,
-            tool=fact.tool,
-            title=fact.title,
-        )
+        Effect(call_id=fact.source, leg_id=leg.leg.leg_id, tool=fact.tool, title=fact.title)
         for fact in leg.facts
         if fact.side_effect and fact.source.rpartition(".")[0] in leg.state.handed_to
     )

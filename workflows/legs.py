@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows.leg_task import Leg, SharedByLegs
     from orchestrator.workflows.leg_view import leg_result
-    from orchestrator.workflows.waiting import finish_despite_cancel
+    from orchestrator.workflows.waiting import all_done, finish_despite_cancel
 
 
 _ENDED_WELL: Final = frozenset({LegStatus.SUCCEEDED, LegStatus.SKIPPED})
@@ -96,15 +96,10 @@ class Legs:
         """Start a task for each leg that has none."""
         for leg_id, leg in self.under_way.items():
             if leg_id not in self._tasks:
-                self._run(leg)
-
-    def _run(self, runner: Leg) -> None:
-        task = asyncio.create_task(runner.run())
-        task.add_done_callback(lambda _, leg_id=runner.leg_id: self._ended.append(leg_id))  # type: ignore[misc]
-        self._tasks[runner.leg_id] = task
+                self._tasks[leg_id] = task = asyncio.create_task(leg.run())
+                task.add_done_callback(lambda _, leg_id=leg_id: self._ended.append(leg_id))  # type: ignore[misc]
 
     def _skip_dependents(self, plan: MissionPlan) -> None:
-        """Leave out the legs that depend, also indirectly, on a leg that was left out."""
         skipped = [k for k, one in self.results.items() if one.status is LegStatus.SKIPPED]
         for needed in skipped:
             for leg in plan.legs:
@@ -141,7 +136,7 @@ class Legs:
         for task in tasks:
             task.cancel()
         if tasks:
-            await finish_despite_cancel(_all_done(tasks))
+            await finish_despite_cancel(all_done(tasks))
         self.results = self.all_results()
         for leg_id in self.under_way:
             if self.results[leg_id].status not in _ENDED_WELL:
@@ -169,10 +164,5 @@ class Legs:
         states = tuple(leg.suspend() for leg in self.under_way.values())
         for task in self._tasks.values():
             task.cancel()
-        await _all_done(list(self._tasks.values()))
+        await all_done(list(self._tasks.values()))
         return states
-
-
-async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
-    """Wait until each task has ended in any way; errors that follow the first are ignored."""
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,7 +5,7 @@ argument, no word of a person, a planner or a provider.
 """
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -23,22 +23,15 @@ _PHRASES = ("ask the user", "give up", "wait for the model")
 """Action phrases of steps that contain no words of others."""
 
 
-def _write(line: str, *words: object, **named: str | int | float) -> None:
+def write(line: str, *words: object, **named: str | int | float) -> None:
+    """Write a line, with its figures by name."""
     _log.info(line, *words, extra={"figures": {k: v for k, v in named.items() if v != ""}})
-
-
-# -- missions and legs --------------------------------------------------------------------------
-
-
-def mission_planned(legs: Collection[object]) -> None:
-    """Log that a mission has its plan."""
-    _write("the mission begins with %d legs", len(legs), legs=len(legs))
 
 
 def mission_ended(status: str, began: datetime) -> None:
     """Log and measure the end of a mission."""
     seconds = _measure(names.MISSION_DURATION, began, status=status)
-    _write("the mission ended %s after %.1f s", status, seconds, status=status, seconds=seconds)
+    write("the mission ended %s after %.1f s", status, seconds, status=status, seconds=seconds)
 
 
 def step_done(leg: LegInput, record: StepRecord) -> None:
@@ -51,7 +44,7 @@ def step_done(leg: LegInput, record: StepRecord) -> None:
     tool = what if what in (*record.tools_forwarded, *leg.state.discovered) else ""
     if record.did in _PHRASES:
         does = record.did
-    _write(
+    write(
         "%s: step %d: %s: %s (%d of %d tools, %s)",
         leg.leg.leg_id,
         record.step,
@@ -76,21 +69,13 @@ def leg_ended(leg: LegInput, status: str) -> None:
     began = leg.state.began_at or workflow.info().start_time
     seconds = _measure(names.LEG_DURATION, began, agent=agent, status=status)
     named = {"leg_id": leg_id, "agent": agent, "status": status}
-    _write("the leg %s ended %s after %.1f s", leg_id, status, seconds, **named)
+    write("the leg %s ended %s after %.1f s", leg_id, status, seconds, **named)
 
 
 def waits(for_what: str, about: str, reason: str = "") -> None:
     """Log that a leg begins to wait for somebody, and why."""
     why = f" ({reason})" if reason else ""
-    _write("waits for %s: %s%s", for_what, about, why, waits_for=for_what, about=about)
-
-
-# -- cards --------------------------------------------------------------------------------------
-
-
-def card_opened(card: ConfirmationCard) -> None:
-    """Log that a card waits for a decision."""
-    waits("confirmation", card.confirmation_id)
+    write("waits for %s: %s%s", for_what, about, why, waits_for=for_what, about=about)
 
 
 def card_reminded(card: ConfirmationCard) -> None:
@@ -106,7 +91,7 @@ def card_decided(card: ConfirmationCard, decision: Decision) -> None:
     workflow.metric_meter().create_counter(
         names.DECISIONS_METRIC, "Decisions on cards, by kind."
     ).add(1, {"card_type": card.card_type, "decision": decision.kind})
-    _write("%s: %s", card.confirmation_id, decision.kind, decision=decision.kind)
+    write("%s: %s", card.confirmation_id, decision.kind, decision=decision.kind)
 
 
 def card_closed(card: ConfirmationCard, end: str) -> None:
@@ -114,23 +99,7 @@ def card_closed(card: ConfirmationCard, end: str) -> None:
     seconds = _measure(
         names.CONFIRMATION_WAIT, card.opened_at or workflow.now(), card_type=card.card_type, end=end
     )
-    _write("%s was %s after %.1f s", card.confirmation_id, end, seconds, end=end, seconds=seconds)
-
-
-# -- rollbacks ----------------------------------------------------------------------------------
-
-
-def rollback_began(obligations: Collection[Obligation]) -> None:
-    """Log the number of obligations that a rollback is to cancel."""
-    _write(
-        "the rollback begins with %d obligations", len(obligations), obligations=len(obligations)
-    )
-
-
-def obligation_tried(obligation: Obligation) -> None:
-    """Log the state of an obligation that the rollback has cancelled or failed to cancel."""
-    of = obligation.obligation_id
-    _write("%s: %s", of, obligation.state, tool=obligation.tool, state=str(obligation.state))
+    write("%s was %s after %.1f s", card.confirmation_id, end, seconds, end=end, seconds=seconds)
 
 
 def rollback_settled(obligations: Iterable[Obligation], *, parked: int) -> None:
@@ -142,7 +111,7 @@ def rollback_settled(obligations: Iterable[Obligation], *, parked: int) -> None:
         counter.add(1, {"state": str(obligation.state)})
     end = "parked" if parked else "rolled_back"
     seconds = _measure(names.ROLLBACK_DURATION, workflow.info().start_time, end=end)
-    _write(
+    write(
         "the rollback has tried everything after %.1f s: %s, %d parked",
         *(seconds, end, parked),
         end=end,

@@ -16,11 +16,12 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.pii import is_handle
     from orchestrator.core.record import JsonObject
     from orchestrator.core.shown_text import markdown_code, markdown_text
-    from orchestrator.messages import names
     from orchestrator.messages.receipts import reference_of
     from orchestrator.planning.models import AnswerTable
     from orchestrator.saga.obligation import Obligation, ObligationState
 
+command = markdown_code
+"""Format a command to be typed, or a name of one word."""
 _LONGEST_PAGE = 60_000
 """Characters of a page; the UI sends it to its renderer in a URL, where a megabyte is too long."""
 _LONGEST_TEXT = 500
@@ -86,20 +87,17 @@ def spent(spend: Spend, budget: Money | None) -> str:
 
 def obligation_line(obligation: Obligation) -> str:
     """Format a ledger entry: title, state, cost, and the provider's identifiers."""
+    is_void = obligation.state is ObligationState.VOID  # the provider never had it
+    named = "" if is_void else provider_names(obligation)
     parts = [
         f"**{obligation.state}** {text(obligation.title or obligation.tool)}",
         command(obligation.tool),
         *([str(obligation.price)] if obligation.price is not None else []),
-        *([f"at the provider {named}"] if (named := _where_it_is(obligation)) else []),
+        *([f"at the provider {named}"] if named else []),
         *([f"approved by {text(by)}"] if (by := obligation.confirmed_by) else []),
     ]
     note = f" → {text(obligation.note)}" if obligation.note else ""
     return f"- {', '.join(parts)}{note}"
-
-
-def _where_it_is(obligation: Obligation) -> str:
-    """Return the provider's identifiers; empty for an effect that the provider never had."""
-    return "" if obligation.state is ObligationState.VOID else provider_names(obligation)
 
 
 def provider_names(obligation: Obligation) -> str:
@@ -115,14 +113,3 @@ def references(named: JsonObject) -> str:
         if not is_handle(value)
     ]
     return ", ".join(shown[:6])
-
-
-def command(line: str) -> str:
-    """Format a command to be typed, or a name of one word."""
-    return markdown_code(line)
-
-
-def rollback_link(mission_id: str) -> str:
-    """Return a link to the page of a mission's rollback."""
-    rollback_id = names.rollback_workflow_id(mission_id)
-    return link(rollback_id, rollback_id)

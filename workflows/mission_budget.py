@@ -47,7 +47,7 @@ class MissionBudget:
 
         Waits while the overcharge of another leg awaits a decision.
         """
-        if not needs_reservation(leg, prepared):
+        if leg.budget is None or not (prepared.spends or prepared.fee is not None):
             return None
         leg_id = leg.leg.leg_id
         await self._until_free(leg_id)
@@ -84,8 +84,3 @@ class MissionBudget:
     def _all(self, leg_id: str, taken: Spend) -> Spend:
         others = [spend for other, spend in self.taken.items() if other != leg_id]
         return Spend.total([*others, taken])
-
-
-def needs_reservation(leg: LegInput, prepared: PreparedCall) -> bool:
-    """Return True if a call has to fit the budget: one is set, and the call costs something."""
-    return leg.budget is not None and (prepared.spends or prepared.fee is not None)

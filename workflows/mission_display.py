@@ -11,7 +11,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.mission import MissionResult, MissionStatus
     from orchestrator.messages.plan_preview import set_aside
     from orchestrator.messages.receipts import proved, unserved_of
-    from orchestrator.planning.models import LegPlan
     from orchestrator.workflows import ui
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.running_mission import RunningMission
@@ -22,14 +21,16 @@ _REACHED = frozenset({MissionStatus.SUCCEEDED, MissionStatus.INCOMPLETE})
 class MissionDisplay:
     """Shows a mission in its memo, its search attributes and its page, and notifies readers."""
 
-    def __init__(self, mission: RunningMission, shown: Callable[[], None]) -> None:
-        """Take the mission, and what is called after each change that was shown."""
+    def __init__(
+        self, mission: RunningMission, observer: Callable[[], Callable[[], None] | None]
+    ) -> None:
+        """Take the mission, and the reader to call, if any, after each change that was shown."""
         self._mission = mission
-        self._notify = shown
+        self._observer = observer
         self._is_due = False
         # Its own: a coroutine of a discarded run is closed while no loop runs, or that of another.
         self._loop = asyncio.get_running_loop()
-        self._attributes = ui.MissionAttributes(status=MissionStatus.PLANNING)
+        self._attributes: ui.Searched = (MissionStatus.PLANNING, (), (), ())
         self._waits: dict[str, LegWaiting] = {}
         if mission.carried is not None:
             # The server may have taken over only a part of what the previous run set.
@@ -55,7 +56,8 @@ class MissionDisplay:
         page = MissionPage(self.result(), waiting=waiting)
         self._attributes = ui.note_mission(page, before=self._attributes)
         workflow.set_current_details(page.markdown())
-        self._notify()
+        if (observer := self._observer()) is not None:
+            observer()
 
     def result(self) -> MissionResult:
         """Return the current result document; final once the mission is over."""
@@ -64,7 +66,20 @@ class MissionDisplay:
         ledger = mission.ledger or mission.live_ledger()
         reached = mission.status in _REACHED
         missing = unserved_of(plan, results.values(), ledger) if reached else ()
-        legs = tuple(proved((self._leg(leg, results) for leg in plan.legs), missing))
+        rest = LegStatus.WAITING if mission.finished_at is None else LegStatus.CANCELLED
+        unstarted = {
+            leg.leg_id: LegResult(
+                leg_id=leg.leg_id,
+                agent=leg.agent.name,
+                goal=leg.goal,
+                status=rest,
+                planned_by=leg.planned_by,
+            )
+            for leg in plan.legs
+            if leg.leg_id not in results
+        }
+        known = {**unstarted, **results}
+        legs = tuple(proved((known[leg.leg_id] for leg in plan.legs), missing))
         return MissionResult(
             mission_id=mission.mission_id,
             goal=request.goal,
@@ -94,18 +109,6 @@ class MissionDisplay:
             holds=mission.hold.records,
             again=mission.rules.records,
             stalled="" if mission.finished_at else mission.stalled,
-        )
-
-    def _leg(self, leg: LegPlan, results: dict[str, LegResult]) -> LegResult:
-        if leg.leg_id in results:
-            return results[leg.leg_id]
-        ended = self._mission.finished_at is not None
-        return LegResult(
-            leg_id=leg.leg_id,
-            agent=leg.agent.name,
-            goal=leg.goal,
-            status=LegStatus.CANCELLED if ended else LegStatus.WAITING,
-            planned_by=leg.planned_by,
         )
 
     def _all_waiting(self) -> dict[str, LegWaiting]:

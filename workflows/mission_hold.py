@@ -86,47 +86,35 @@ def record_of(question: Question, answer: AnswerInput | None) -> HoldRecord:
     )
 
 
-class MissionHold:
+class MissionHold(QuestionDesk):
     """The holds of one mission, one after the other."""
 
     def __init__(self, question: Question | None, records: tuple[HoldRecord, ...]) -> None:
         """Take the open hold and the earlier ones of the previous run."""
-        self.desk = QuestionDesk("mission", question, {one.id: str(one) for one in records})
+        super().__init__("mission", question, {one.id: str(one) for one in records})
         self.records = records
 
-    @property
-    def question(self) -> Question | None:
-        """Return the question that waits for an answer."""
-        return self.desk.question
-
-    async def until_over(self, is_interrupted: Callable[[], bool]) -> HoldRecord | None:
+    async def until_decided(self, is_interrupted: Callable[[], bool]) -> HoldRecord | None:
         """Return the end of the hold that is open; None: a new run has to go on with it.
 
         Raises:
             asyncio.CancelledError: a cancel request arrived, which ends the hold.
         """
-        if self.desk.asked is None:
+        if self.asked is None:
             raise RuntimeError("no hold is open")
-        question = self.desk.asked.question
-        if not await self.desk.until_over(question.expires_at, ui.HOLD_EXPIRES, is_interrupted):
+        question = self.asked.question
+        if not await self.until_over(question.expires_at, ui.HOLD_EXPIRES, is_interrupted):
             return None
-        record = record_of(question, self.desk.close())
-        self.desk.closed[record.id] = str(record)
+        record = record_of(question, self.close())
+        self.closed[record.id] = str(record)
         self.records = (*self.records, record)
         return record
 
 
-# -- what a repair changes ------------------------------------------------------------------------
-
-
 def failure_of(result: LegResult | None, leg: LegInput | None, error: str, refusal: str) -> Hold:
-    """Return the subject of a hold after a leg, or the whole mission, failed.
+    """Return the subject of a hold after a leg failed, or, without a result, the whole mission.
 
-    Args:
-        result: of the leg that failed; None: the mission's time is over.
-        leg: its state.
-        error: why the mission failed.
-        refusal: why it cannot be repaired; empty: it can be.
+    A refusal says why it cannot be repaired.
     """
     state = leg.state if leg is not None else None
     if state is not None and result is not None and state.acting is not None:

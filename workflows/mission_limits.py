@@ -23,10 +23,9 @@ with workflow.unsafe.imports_passed_through():
         out_of_time,
         reached,
     )
-    from orchestrator.workflows import ui
     from orchestrator.workflows.failures import LegFailed
     from orchestrator.workflows.progress import Progress
-    from orchestrator.workflows.waiting import finish_despite_cancel, until
+    from orchestrator.workflows.waiting import all_done, finish_despite_cancel, until
 
 
 class LimitSpent(LegFailed):
@@ -95,16 +94,13 @@ class MissionLimits:
                 others = self._legs().keys() - self._thoughts.keys() - {leg_id}
                 self._thoughts[leg_id] = free.part(len(others))
                 return self._thoughts[leg_id]
-            await self._until_released()
+            before = self._released
+            await workflow.wait_condition(lambda: self._released > before)  # noqa: B023
 
     def release(self, leg_id: str) -> None:
         """Release what a thought had reserved: its usage is counted."""
         self._thoughts.pop(leg_id, None)
         self._released += 1
-
-    async def _until_released(self) -> None:
-        before = self._released
-        await workflow.wait_condition(lambda: self._released > before)
 
 
 class LegLimits:
@@ -119,26 +115,15 @@ class LegLimits:
         """Return the leg's usage so far."""
         return self._progress.state.used
 
-    def check(self) -> None:
-        """Let the next step begin.
+    def check(self, *, calls: bool = False) -> None:
+        """Let the next step begin, or with `calls` the next call, which alone counts as one.
 
         Raises:
             LimitSpent: a limit of the agent, of each leg or of the mission is reached.
             LegFailed: the leg repeats itself without progress, although its planner was informed.
         """
-        if ended := self._progress.state.repeats.ended_by:
+        if not calls and (ended := self._progress.state.repeats.ended_by):
             raise LegFailed(ended)
-        self._check(calls=False)
-
-    def check_call(self) -> None:
-        """Let the next call begin; discovery, questions and refused calls are free.
-
-        Raises:
-            LimitSpent: as above.
-        """
-        self._check(calls=True)
-
-    def _check(self, *, calls: bool) -> None:
         leg = self._progress.leg
         agent = leg.leg.agent
         own = reached(agent.leg_limits, self.used, of=f"the agent {agent.name}", calls=calls)
@@ -162,8 +147,6 @@ class LegLimits:
             yield allowance if allowance.left else None
         finally:
             self._shared.release(leg_id)
-
-    # -- time -------------------------------------------------------------------------------------
 
     @property
     def ends_at(self) -> datetime | None:
@@ -198,7 +181,9 @@ async def in_time(work: Coroutine[Any, Any, None], limits: LegLimits) -> None:
         await work
         return
     task = asyncio.create_task(work)
-    late = asyncio.create_task(workflow.sleep(until(ends_at), summary=ui.LEG_TIME))
+    late = asyncio.create_task(
+        workflow.sleep(until(ends_at), summary="the time that the leg may take")
+    )
     try:
         await workflow.wait_condition(lambda: task.done() or late.done())
     except asyncio.CancelledError:
@@ -216,8 +201,4 @@ async def in_time(work: Coroutine[Any, Any, None], limits: LegLimits) -> None:
 async def _stopped(task: asyncio.Task[None]) -> None:
     """Cancel the work and wait for its end: the work settles its call in flight."""
     task.cancel()
-    await finish_despite_cancel(_ended(task))
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    await asyncio.gather(task, return_exceptions=True)
+    await finish_despite_cancel(all_done([task]))

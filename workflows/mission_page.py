@@ -9,19 +9,16 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import as_markdown
     from orchestrator.core import command_lines
     from orchestrator.messages import names
-    from orchestrator.messages.failure_details import ModelChange
-    from orchestrator.messages.hold import Hold
     from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import MissionResult, MissionStatus
     from orchestrator.messages.observed import OBSERVED
     from orchestrator.messages.open_waits import LegWait, WaitKind, wait_of
     from orchestrator.messages.receipts import Cancelled
     from orchestrator.messages.step import StepRecord
-    from orchestrator.saga.obligation import Obligation, ObligationState
+    from orchestrator.saga.obligation import ObligationState
     from orchestrator.workflows import markdown_page as md
 
 
-_LONGEST = 200
 _STEPS = 12
 """The most steps of a leg that the page lists one by one."""
 
@@ -53,14 +50,8 @@ class MissionPage:
     def waits(self) -> list[tuple[str, LegWait]]:
         """Return the waits of the mission or its legs, with the leg ids, in leg order."""
         if self.result.stalled:
-            return [
-                (
-                    "",
-                    LegWait(
-                        waits_for=WaitKind.STORE, title=f"held up: {self.result.stalled}"[:_LONGEST]
-                    ),
-                )
-            ]
+            title = f"held up: {self.result.stalled}"[:200]
+            return [("", LegWait(waits_for=WaitKind.STORE, title=title))]
         if self.result.status in _ASKS and (wait := wait_of(self.result.plan_waits)) is not None:
             return [("", wait)]
         if self.result.status is not MissionStatus.RUNNING:
@@ -88,49 +79,73 @@ class MissionPage:
 
     def markdown(self) -> str:
         """Return the whole page, for the Temporal UI."""
-        return _markdown(self)
+        mission = self.result
+        over, said = mission.over_budget, mission.goal_became
+        lines = [
+            *([f"**{OBSERVED}**", ""] if mission.observed else []),
+            f"**{mission.status}**: {_standing(self)}{over and f'; it {over}'}",
+            "",
+            f"**Goal** {md.text(mission.goal)}",
+            *([f"**Said otherwise** {md.text(said)}"] if said else []),
+            f"**Asked for by** {md.text(mission.requester) or 'nobody named'}",
+            f"**Money** {md.spent(mission.spend, mission.budget)}",
+            *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
+        ]
+        if mission.plan_made_by.model:
+            lines.append(f"**Plan** {md.text(mission.plan_made_by.sentence)}")
+        lines += [f"**Hold** {md.text(str(one))}" for one in mission.holds]
+        lines += [f"**Rule** {md.text(one.sentence)}" for one in mission.again]
+        if mission.error is not None:
+            lines.append(f"**First error** {md.text(mission.error)}")
+        if mission.summary:
+            lines.append(f"**Result** {md.text(mission.summary)}")
+        if mission.unchecked:
+            lines.append(f"**Unchecked** {md.text(mission.unchecked)}")
+        lines += _about_plan(mission.plan_waits)
+        for leg in mission.legs:
+            lines += md.section(f"Found by {md.text(leg.leg_id)}", md.table_lines(leg.table))
+        waits = [line for leg_id, wait in self.waits for line in self._wait_lines(leg_id, wait)]
+        kinds = {wait.waits_for for _, wait in self.waits}
+        whom = _WHOM.get(next(iter(kinds)), "a person") if len(kinds) == 1 else "a person"
+        lines += ["", f"### Waits for {whom}", "", *waits] if waits else []
+        lines += md.section("Legs", [line for leg in mission.legs for line in _leg_lines(leg)])
+        lines += md.section("Not done", [f"- {md.text(str(one))}" for one in mission.unserved])
+        aside = [*mission.set_aside, *(f"no leg served {text!r}" for text in mission.uncovered)]
+        lines += md.section("Set aside", [f"- {md.text(one)}" for one in aside])
+        ledger = [md.obligation_line(one) for one in mission.ledger.obligations]
+        lines += md.section("Ledger", ledger)
+        lines += md.section("Cancelled", [_cancelled_line(one) for one in mission.cancelled])
+        lines += _rollback(mission)
+        return md.page(lines, mission_id=mission.mission_id)
+
+    def _wait_lines(self, leg_id: str, wait: LegWait) -> list[str]:
+        if wait.waits_for is WaitKind.STORE:
+            return [f"{md.text(leg_id or 'it')} is {md.text(wait.title)}; it goes on by itself", ""]
+        takes = [f"- {md.text(line)}" for line in wait.takes]
+        if wait.waits_for is WaitKind.MODEL:
+            row = f"**{md.text(leg_id)}** {md.text(wait.title)}"
+            return [row, *takes, *(f"- {md.command(line)}" for line in wait.commands), ""]
+        is_card = wait.waits_for is WaitKind.CONFIRMATION
+        facts = [
+            *([str(wait.price)] if wait.price is not None else []),
+            *([md.command(wait.tool)] if wait.tool else []),
+            *([f"until {md.moment(wait.expires_at)}"] if wait.expires_at is not None else []),
+        ]
+        what = "Decide" if is_card or wait.waits_for is WaitKind.HOLD else "Answer"
+        card = self.waiting[leg_id].card if leg_id in self.waiting else None
+        return [
+            f"**{what}** {md.text(wait.title)}: {', '.join(facts)}",
+            *(as_markdown(card).splitlines() if card is not None else []),
+            *takes,
+            *(["", md.text(wait.otherwise), ""] if wait.otherwise else []),
+            *(md.command(line) for line in wait.commands),
+            "",
+        ]
 
     @property
     def tools(self) -> list[str]:
         """Return the tools whose calls wait for somebody, without duplicates."""
         return sorted({wait.tool for _, wait in self.waits if wait.tool})
-
-
-def _markdown(page: MissionPage) -> str:
-    mission = page.result
-    over = mission.over_budget
-    lines = [
-        *([f"**{OBSERVED}**", ""] if mission.observed else []),
-        f"**{mission.status}**: {_standing(page)}{over and f'; it {over}'}",
-        "",
-        f"**Goal** {md.text(mission.goal)}",
-        *([f"**Said otherwise** {md.text(mission.goal_became)}"] if mission.goal_became else []),
-        f"**Asked for by** {md.text(mission.requester) if mission.requester else 'nobody named'}",
-        f"**Money** {md.spent(mission.spend, mission.budget)}",
-        *([f"**Models** {mission.usage}"] if mission.usage.requests else []),
-    ]
-    if mission.plan_made_by.model:
-        lines.append(f"**Plan** {md.text(mission.plan_made_by.sentence)}")
-    lines += [f"**Hold** {md.text(str(one))}" for one in mission.holds]
-    lines += [f"**Rule** {md.text(one.sentence)}" for one in mission.again]
-    if mission.error is not None:
-        lines.append(f"**First error** {md.text(mission.error)}")
-    if mission.summary:
-        lines.append(f"**Result** {md.text(mission.summary)}")
-    if mission.unchecked:
-        lines.append(f"**Unchecked** {md.text(mission.unchecked)}")
-    lines += _about_plan(mission.plan_waits)
-    for leg in mission.legs:
-        lines += md.section(f"Found by {md.text(leg.leg_id)}", md.table_lines(leg.table))
-    lines += _waits(page)
-    lines += md.section("Legs", [line for leg in mission.legs for line in _leg_lines(leg)])
-    lines += md.section("Not done", [f"- {md.text(str(one))}" for one in mission.unserved])
-    aside = [*mission.set_aside, *(f"no leg served {text!r}" for text in mission.uncovered)]
-    lines += md.section("Set aside", [f"- {md.text(one)}" for one in aside])
-    lines += _ledger(page)
-    lines += md.section("Cancelled", [_cancelled_line(one) for one in mission.cancelled])
-    lines += _rollback(mission)
-    return md.page(lines, mission_id=mission.mission_id)
 
 
 _AS: Mapping[WaitKind, LegStatus] = {
@@ -158,7 +173,6 @@ _STANDING: Mapping[str, str] = {
 
 
 def _standing(page: MissionPage) -> str:
-    """Return the status as a sentence."""
     if page.result.observed and page.result.status in _ENDED_BADLY:
         return "it is over, and nothing of it was cancelled"
     if page.result.status is not MissionStatus.RUNNING:
@@ -170,26 +184,16 @@ def _standing(page: MissionPage) -> str:
 
 
 def _about_plan(own: LegWaiting) -> list[str]:
-    """Return the mission's question about its plan, or the plan's card, in full."""
     if own.card is not None:
         return ["", *as_markdown(own.card).splitlines()]
     if own.question is None:
         return []
     if (hold := own.question.hold) is not None:
         stands = [f"- {md.text(str(one))}" for one in hold.standing]
-        return [*md.section("On hold: what stands", stands), *_why_not(hold)]
+        why_not = f"It cannot be repaired: {md.text(hold.no_repair)}"
+        lines = md.section("On hold: what stands", stands)
+        return [*lines, "", why_not] if hold.no_repair else lines
     return ["", "### About its plan", "", md.text(own.question.question)]
-
-
-def _why_not(hold: Hold) -> list[str]:
-    return ["", f"It cannot be repaired: {md.text(hold.no_repair)}"] if hold.no_repair else []
-
-
-def _waits(page: MissionPage) -> list[str]:
-    lines = [line for leg_id, wait in page.waits for line in _wait_lines(page, leg_id, wait)]
-    kinds = {wait.waits_for for _, wait in page.waits}
-    whom = _WHOM.get(next(iter(kinds)), "a person") if len(kinds) == 1 else "a person"
-    return ["", f"### Waits for {whom}", "", *lines] if lines else []
 
 
 _WHOM: Mapping[WaitKind, str] = {
@@ -198,42 +202,17 @@ _WHOM: Mapping[WaitKind, str] = {
 }
 
 
-def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
-    if wait.waits_for is WaitKind.STORE:
-        return [f"{md.text(leg_id or 'it')} is {md.text(wait.title)}; it goes on by itself", ""]
-    if wait.waits_for is WaitKind.MODEL:
-        return _model_lines(leg_id, wait)
-    is_card = wait.waits_for is WaitKind.CONFIRMATION
-    facts = [
-        *([str(wait.price)] if wait.price is not None else []),
-        *([md.command(wait.tool)] if wait.tool else []),
-        *([f"until {md.moment(wait.expires_at)}"] if wait.expires_at is not None else []),
-    ]
-    what = "Decide" if is_card or wait.waits_for is WaitKind.HOLD else "Answer"
-    card = page.waiting[leg_id].card if leg_id in page.waiting else None
-    return [
-        f"**{what}** {md.text(wait.title)}: {', '.join(facts)}",
-        *(as_markdown(card).splitlines() if card is not None else []),
-        *(f"- {md.text(line)}" for line in wait.takes),
-        *(["", md.text(wait.otherwise), ""] if wait.otherwise else []),
-        *(md.command(line) for line in wait.commands),
-        "",
-    ]
-
-
-def _model_lines(leg_id: str, wait: LegWait) -> list[str]:
-    """Return the lines of a leg that waits for its model and continues by itself afterwards."""
-    row = f"**{md.text(leg_id)}** {md.text(wait.title)}"
-    facts = [f"- {md.text(line)}" for line in wait.takes]
-    return [row, *facts, *(f"- {md.command(line)}" for line in wait.commands), ""]
-
-
 def _leg_lines(leg: LegResult) -> list[str]:
-    """Return the lines of a leg: its status, and its last steps."""
     line = f"- **{leg.status}** {md.text(leg.leg_id)} ({md.text(leg.agent)}): {md.text(leg.goal)}"
     why = leg.error or leg.stalled
     lines = [f"{line} → {md.text(why)}" if why else line]
-    lines += [f"- {md.text(leg.leg_id)} {_change(change)}" for change in leg.model_changes]
+    for change in leg.model_changes:
+        by = f", decided by {md.text(change.by)}" if change.by else ""
+        named = md.text(change.model or "the worker's default")
+        lines.append(
+            f"- {md.text(leg.leg_id)} {md.moment(change.at)} on with **{named}**{by}: "
+            f"{md.text(change.why)}"
+        )
     before = leg.steps_before + max(0, len(leg.steps) - _STEPS)
     if before:
         lines.append(f"- {md.text(leg.leg_id)}: {before} steps before these")
@@ -247,17 +226,6 @@ def _step(step: StepRecord) -> str:
     why = f": {md.text(step.error)}" if step.error else ""
     did = f"{step.step_id}: {step.did}" if step.step_id else step.did
     return f"{step.label}. {md.text(did)} → **{md.text(step.outcome)}**{why} ({tools})"
-
-
-def _change(change: ModelChange) -> str:
-    by = f", decided by {md.text(change.by)}" if change.by else ""
-    named = md.text(change.model or "the worker's default")
-    return f"{md.moment(change.at)} on with **{named}**{by}: {md.text(change.why)}"
-
-
-def _ledger(page: MissionPage) -> list[str]:
-    """Return a section with every obligation of the ledger."""
-    return md.section("Ledger", [md.obligation_line(o) for o in page.result.ledger.obligations])
 
 
 def _cancelled_line(cancelled: Cancelled) -> str:
@@ -276,9 +244,10 @@ def _rollback(mission: MissionResult) -> list[str]:
     """Return a link to the rollback: the page of a closed mission does not change."""
     if not mission.ledger.obligations:
         return []
-    page = md.rollback_link(mission.mission_id)
+    rollback_id = names.rollback_workflow_id(mission.mission_id)
+    page = md.link(rollback_id, rollback_id)
     shown = md.command(command_lines.show_rollback(mission.mission_id))
-    if any(_is_cancelled(o) for o in mission.ledger.obligations):
+    if any(one.rollback is not None for one in mission.ledger.obligations):
         left = [o for o in mission.ledger.obligations if o.state is ObligationState.PARKED]
         waits = f"{len(left)} wait there for an operator" if left else "nothing waits there"
         return ["", "### Rollback", "", f"{page}: {waits}; {shown}"]
@@ -286,7 +255,3 @@ def _rollback(mission: MissionResult) -> list[str]:
         return []
     over = f"The above is as it was when the mission ended, {md.moment(mission.finished_at)}."
     return ["", "### Rollback", "", f"{over} A rollback that somebody orders later is {page}."]
-
-
-def _is_cancelled(obligation: Obligation) -> bool:
-    return obligation.rollback is not None

@@ -15,16 +15,12 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.confirmation.same_again import AgainRecord, RevokeAgain
-    from orchestrator.core.errors import QuestionError
+    from orchestrator.core.errors import OrchestratorError, QuestionError
     from orchestrator.core.limits import Used, out_of_time
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import ModelPause, ResumeInput
     from orchestrator.messages.hold import why_not_repaired
-    from orchestrator.messages.leg import (
-        AnswerInput,
-        LegStatus,
-        MissionProgress,
-    )
+    from orchestrator.messages.leg import AnswerInput, LegStatus, MissionProgress
     from orchestrator.messages.mission import (
         MISSION_ID_PATTERN,
         AcceptedMission,
@@ -41,12 +37,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.receipts import unserved_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.planning.models import CHAINING
-    from orchestrator.workflows import calls, logs, ui
-    from orchestrator.workflows.confirmation import gate_of
+    from orchestrator.workflows import calls, logs, running, ui
+    from orchestrator.workflows.confirmation import ConfirmationGate
     from orchestrator.workflows.failures import (
         WORK_FAILURES,
         first_words,
-        mission_misnamed,
         refuse,
         usage_of,
     )
@@ -62,12 +57,10 @@ with workflow.unsafe.imports_passed_through():
         repaired,
     )
     from orchestrator.workflows.own_rollback import OwnRollback
+    from orchestrator.workflows.questions import QuestionDesk
     from orchestrator.workflows.running_mission import RunningMission
     from orchestrator.workflows.scope import work_for
     from orchestrator.workflows.waiting import finish_despite_cancel, until
-
-
-_ROLLS_BACK: Final = ("roll back", "expired")
 
 
 class MissionLost(Exception):
@@ -78,10 +71,13 @@ class MissionLost(Exception):
 class MissionWorkflow:
     """Runs one mission."""
 
+    task_queue: Final = None
+    """Of the mission's own activities; None: the workflow's own."""
+
     @workflow.init
     def __init__(self, mission: MissionInput) -> None:
         self._mission = RunningMission(mission, lambda: self._display.changed())
-        self._display = MissionDisplay(self._mission, self._notify)
+        self._display = MissionDisplay(self._mission, lambda: self.observer)
         self._rollback = OwnRollback(self._mission.mission_id, mission.request.requester)
         self._is_kept = False
         """True if a person has decided that the effects of a failed mission stand."""
@@ -99,14 +95,21 @@ class MissionWorkflow:
         """
         mission = self._mission
         if not re.fullmatch(MISSION_ID_PATTERN, mission.mission_id):
-            raise refuse(mission_misnamed(mission.mission_id))
+            named = f"{mission.mission_id!r} is no id of a mission"
+            wanted = "letters, digits, '-' and '_', at most 80 of them"
+            raise refuse(OrchestratorError(f"{named}: {wanted}", code="MissionMisnamed"))
         try:
             if mission.request.observe:
                 self._note_observed()
             if mission.carried is None:
                 mission.show(MissionStatus.PLANNING)
                 mission.catalog = await calls.pin_catalog()
-                await self._begin(await self._plan_of(mission.request.goal))
+                plan = await self._plan_of(mission.request.goal)
+                if mission.talk.is_asked_about(plan):
+                    await mission.talk.settle(plan, mission.catalog, self._plan_of)
+                legs = len(mission.plan.legs)
+                logs.write("the mission begins with %d legs", legs, legs=legs)
+                mission.show(MissionStatus.RUNNING)
             else:
                 mission.legs.run()
                 mission.changed()
@@ -123,14 +126,7 @@ class MissionWorkflow:
             await finish_despite_cancel(workflow.wait_condition(workflow.all_handlers_finished))
         return self._conclude()
 
-    # -- plans ------------------------------------------------------------------------------------
-
     async def _has_reached_end(self) -> bool:
-        """Run the legs to their end; return False if the mission failed and is on hold.
-
-        Raises:
-            BaseException: the failure, if nobody is asked about it.
-        """
         if self._mission.hold.question is not None:
             return False
         try:
@@ -140,14 +136,6 @@ class MissionWorkflow:
                 raise
             return False
         return True
-
-    async def _begin(self, plan: BegunPlan) -> None:
-        """Begin a plan, after people have approved or changed it where that is required."""
-        mission = self._mission
-        if mission.talk.is_asked_about(plan):
-            await mission.talk.settle(plan, mission.catalog, self._plan_of)
-        logs.mission_planned(mission.plan.legs)
-        mission.show(MissionStatus.RUNNING)
 
     # -- on hold ----------------------------------------------------------------------------------
 
@@ -174,26 +162,22 @@ class MissionWorkflow:
         if question is None:
             return False
         mission.plan_handed_over()  # a repair starts these legs
-        mission.hold.desk.open(question)
+        mission.hold.open(question)
         mission.show(MissionStatus.ON_HOLD)
         return True
 
     async def _is_repaired(self) -> bool:
-        """Wait for the end of the hold; return True if the mission goes on, False if it is kept.
-
-        Raises:
-            MissionLost: all is to be rolled back.
-        """
+        """Wait for the end of the hold; return True if the mission goes on, False if it is kept."""
         mission = self._mission
         question = mission.hold.question
         try:
-            answer = await mission.hold.until_over(mission.is_ready_for_new_run)
+            answer = await mission.hold.until_decided(mission.is_ready_for_new_run)
             while answer is None:
                 await self._continue_as_new()
         except asyncio.CancelledError:
             mission.is_cancelled = workflow.cancellation_reason() is not None
             raise
-        if question is None or question.hold is None or answer.decision in _ROLLS_BACK:
+        if question is None or question.hold is None or answer.decision in ("roll back", "expired"):
             raise MissionLost(mission.error or "")
         if answer.decision == "keep":
             self._is_kept = True
@@ -212,7 +196,6 @@ class MissionWorkflow:
         return True
 
     async def _plan_of(self, goal: str) -> BegunPlan:
-        """Plan a goal, and make the plan the mission's."""
         mission, request = self._mission, self._mission.request
         wanted = begin_of(
             request,
@@ -224,7 +207,15 @@ class MissionWorkflow:
         )
         asks = request.model is not None or request.planner not in (None, CHAINING)
         try:
-            plan = await calls.split_goal(wanted, here=mission.catalog.by_rules and not asks)
+            # Without a model it takes no time, and can run as a local activity.
+            run = running.run_locally if mission.catalog.by_rules and not asks else running.run
+            plan = await run(
+                names.SPLIT_GOAL,
+                wanted,
+                result_type=BegunPlan,
+                summary="split the goal into legs",
+                **running.SPLITTING,
+            )
         except ActivityError as error:
             mission.limits.count(usage_of(error))
             raise
@@ -236,19 +227,32 @@ class MissionWorkflow:
 
     async def _run_legs(self) -> None:
         """Run each leg once the legs it depends on have succeeded; a lost leg stops all."""
-        mission = self._mission
-        late = asyncio.create_task(self._deadline())
+        mission, legs = self._mission, self._mission.legs
+        left = until(mission.started_at + mission.longest)
+        late = asyncio.create_task(workflow.sleep(left, summary="the mission's deadline"))
         try:
             mission.start_ready()
-            while not mission.legs.are_done(mission.plan):
+            while not legs.are_done(mission.plan):
                 await workflow.wait_condition(
-                    lambda: self._has_news() or late.done() or mission.is_ready_for_new_run()
+                    lambda: (
+                        bool(mission.hand_overs.new)
+                        or legs.has_ended_one
+                        or late.done()
+                        or mission.is_ready_for_new_run()
+                    )
                 )
                 if mission.hand_overs.new:
                     mission.plan_handed_over()
                     mission.start_ready()
-                elif mission.legs.has_ended_one:
-                    self._take_ended()
+                elif legs.has_ended_one:
+                    result = legs.take_ended()
+                    mission.keep(result)
+                    is_lost = result.status is LegStatus.FAILED
+                    if is_lost and not mission.hand_overs.failed_harmlessly(result):
+                        raise LegFailed(result)
+                    legs.lost.pop(result.leg_id, None)
+                    mission.changed()
+                    mission.start_ready()
                 elif late.done():
                     raise MissionLost(mission.late_because)
                 else:
@@ -256,33 +260,10 @@ class MissionWorkflow:
         except WORK_FAILURES as error:
             late.cancel()  # a mission that succeeds ends with its timer
             self._note_error(error)
-            await mission.legs.stop()
+            await legs.stop()
             raise
 
-    def _has_news(self) -> bool:
-        return bool(self._mission.hand_overs.new) or self._mission.legs.has_ended_one
-
-    def _take_ended(self) -> None:
-        """Handle the end of one leg.
-
-        Raises:
-            LegFailed: the leg failed, and the mission fails with it.
-        """
-        mission = self._mission
-        result = mission.legs.take_ended()
-        mission.keep(result)
-        if result.status is LegStatus.FAILED and not mission.hand_overs.failed_harmlessly(result):
-            raise LegFailed(result)
-        mission.legs.lost.pop(result.leg_id, None)
-        mission.changed()
-        mission.start_ready()
-
-    async def _deadline(self) -> None:
-        ends_at = self._mission.started_at + self._mission.longest
-        await workflow.sleep(until(ends_at), summary=ui.MISSION_DEADLINE)
-
     async def _continue_as_new(self) -> None:
-        """Continue in a new run, with the current legs, cards, questions and timers."""
         self._display.show()
         carried = await self._mission.suspend()
         workflow.continue_as_new(MissionInput(request=self._mission.request, carried=carried))
@@ -290,10 +271,7 @@ class MissionWorkflow:
     # -- rollback and result ----------------------------------------------------------------------
 
     async def _roll_back(self) -> None:
-        """Start a workflow that outlives this one and rolls back the effects of the legs.
-
-        Even if the ledger is empty, a reset may have made the legs forget earlier effects.
-        """
+        """Roll back; even if the ledger is empty, a reset may have made the legs forget effects."""
         mission = self._mission
         if mission.request.observe:
             self._note_observed(mission.error or "")
@@ -373,7 +351,7 @@ class MissionWorkflow:
             self._mission.talk.gate.check(decision)
         else:
             result = self._mission.legs.results.get(names.leg_of(decision.confirmation_id))
-            gate_of(result.decisions if result is not None else ()).check(decision)
+            ConfirmationGate(result.decisions if result is not None else ()).check(decision)
 
     @workflow.update(name=names.REVOKE_UPDATE)
     def revoke_again(self, wanted: RevokeAgain) -> AgainRecord:
@@ -388,24 +366,19 @@ class MissionWorkflow:
     @workflow.update(name=names.ANSWER_UPDATE)
     async def answer(self, answer: AnswerInput) -> str:
         """Take the answer to an open question about the plan or of a leg."""
-        if (leg := self._leg_of(answer.question_id)) is not None:
-            await leg.questions.take(answer)
-        elif self._is_of_plan(answer.question_id):
-            await self._mission.talk.questions.take(answer)
-        else:
-            await self._mission.hold.desk.take(answer)
+        await self._desk_of(answer).take(answer)
         return answer.question_id
 
     @answer.validator
     def check_answer(self, answer: AnswerInput) -> None:
         """Refuse an answer to no open question, before it enters the history."""
-        leg = self._leg_of(answer.question_id)
-        if leg is not None:
-            leg.questions.check(answer)
-        elif self._is_of_plan(answer.question_id):
-            self._mission.talk.questions.check(answer)
-        else:
-            self._mission.hold.desk.check(answer)
+        self._desk_of(answer).check(answer)
+
+    def _desk_of(self, answer: AnswerInput) -> QuestionDesk:
+        if (leg := self._leg_of(answer.question_id)) is not None:
+            return leg.questions
+        is_of_plan = self._is_of_plan(answer.question_id)
+        return self._mission.talk.questions if is_of_plan else self._mission.hold
 
     @workflow.update(name=names.RESUME_UPDATE)
     async def resume(self, wanted: ResumeInput) -> ModelPause:
@@ -421,15 +394,11 @@ class MissionWorkflow:
         """Refuse a decision on a pause that no leg is in, before it enters the history."""
         leg = self._leg_of(wanted.pause_id)
         if leg is None:
-            raise refuse(
-                QuestionError(
-                    wanted.pause_id, "no leg waits for its model under that id", code="PauseUnknown"
-                )
-            )
+            why = "no leg waits for its model under that id"
+            raise refuse(QuestionError(wanted.pause_id, why, code="PauseUnknown"))
         leg.pauses.check(wanted)
 
     def _leg_of(self, asked: str) -> Leg | None:
-        """Return the leg under way that a card, a question or a pause belongs to."""
         return self._mission.legs.under_way.get(names.leg_of(asked))
 
     def _is_of_plan(self, asked: str) -> bool:
@@ -462,16 +431,7 @@ class MissionWorkflow:
         under_way = self._mission.legs.under_way
         return MissionProgress(legs={k: leg.progress.as_watched() for k, leg in under_way.items()})
 
-    @property
-    def task_queue(self) -> None:
-        """Return the task queue of the mission's own activities: the workflow's."""
-        return None
-
     def stall(self, why: str) -> None:
         """Show why the mission waits for state that workers are missing; empty: no wait."""
         self._mission.stalled = why
         self._mission.changed()
-
-    def _notify(self) -> None:
-        if self.observer is not None:
-            self.observer()

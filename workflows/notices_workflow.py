@@ -8,6 +8,7 @@ Unlike missions, both move to the current build of the workers, as the first nev
 their commands needs `workflow.patched`.
 """
 
+import contextlib
 from datetime import timedelta
 from typing import Final, NamedTuple
 
@@ -28,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
         Undelivered,
         UndeliveredInput,
     )
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import first_words
 
 _PAGES_PER_RUN: Final = 200
@@ -42,8 +43,7 @@ _UNTIL_READ: Final[running.Limits] = {
 }
 """For the feed: as often as it takes, as its failures are those of the server and of workers."""
 _DELIVERY: Final = RetryPolicy(
-    initial_interval=timedelta(seconds=2),
-    maximum_interval=timedelta(minutes=10),
+    initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=10)
 )
 
 
@@ -56,37 +56,31 @@ class NoticesWorkflow:
         """Start a delivery for each event that a route announces."""
         notices = NoticesInput(cursor=notices.cursor, began_at=notices.began_at or workflow.now())
         for _ in range(_PAGES_PER_RUN):
-            page = await _read(notices)
+            page = await running.once(
+                names.READ_NOTICES,
+                notices,
+                result_type=NoticePage,
+                summary="read what is to be announced",
+                **_UNTIL_READ,
+            )
             for delivery in page.deliveries:
-                await _start(delivery)
+                notice, own_id = delivery.notice, workflow.info().workflow_id
+                # A notice that was read before is or was delivered.
+                with contextlib.suppress(WorkflowAlreadyStartedError):
+                    await workflow.start_child_workflow(
+                        names.NOTICE_WORKFLOW,
+                        delivery,
+                        id=names.notice_workflow_id(own_id, notice.notice_id, delivery.route),
+                        result_type=DeliveryReport,
+                        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                        parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                        cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+                        static_summary=markdown_summary(f"{notice.event} {notice.wait_id}"),
+                    )
             notices = notices.model_copy(update={"cursor": page.cursor})
             if workflow.info().is_continue_as_new_suggested():
                 break
         workflow.continue_as_new(notices)
-
-
-async def _read(notices: NoticesInput) -> NoticePage:
-    """Return what is to be announced after a cursor; waits for it for about a minute."""
-    return await running.once(
-        names.READ_NOTICES, notices, result_type=NoticePage, summary=ui.READ_NOTICES, **_UNTIL_READ
-    )
-
-
-async def _start(delivery: Delivery) -> None:
-    notice, own_id = delivery.notice, workflow.info().workflow_id
-    try:
-        await workflow.start_child_workflow(
-            names.NOTICE_WORKFLOW,
-            delivery,
-            id=names.notice_workflow_id(own_id, notice.notice_id, delivery.route),
-            result_type=DeliveryReport,
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-            cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-            static_summary=markdown_summary(f"{notice.event} {notice.wait_id}"),
-        )
-    except WorkflowAlreadyStartedError:
-        return  # it was read before, and is or was delivered
 
 
 class _Outcome(NamedTuple):
@@ -126,51 +120,34 @@ async def _deliver(delivery: Delivery) -> _Outcome:
     for channel in delivery.channels:
         is_last = channel == delivery.channels[-1]
         within = delivery.give_up_after if is_last else delivery.next_after
-        message = DeliverInput(notice=delivery.notice, channel=channel, again=delivery.again)
+        notice = delivery.notice
         try:
-            done = await _deliver_to_channel(message, within=max(within, _SHORTEST))
+            done = await running.once(
+                names.DELIVER_NOTICE,
+                DeliverInput(notice=notice, channel=channel, again=delivery.again),
+                result_type=Delivered,
+                summary=markdown_summary(f"{notice.event} to {channel}"),
+                start_to_close_timeout=timedelta(minutes=2),
+                schedule_to_close_timeout=max(within, _SHORTEST),
+                heartbeat_timeout=timedelta(seconds=5),
+                retry_policy=_DELIVERY,
+            )
         except ActivityError as error:
             why = first_words(error)
         else:
             return _Outcome(done.state, channel if done.state == "delivered" else "")
-        noted = await _note_undelivered(
+        noted = await running.once(
+            names.NOTE_UNDELIVERED,
             UndeliveredInput(
-                notice=delivery.notice,
-                channel=channel,
-                why=why,
-                is_last=is_last,
-                before=tuple(failed),
-            )
+                notice=notice, channel=channel, why=why, is_last=is_last, before=tuple(failed)
+            ),
+            result_type=Undelivered,
+            summary=markdown_summary(f"note that {channel} has not delivered it"),
+            **_UNTIL_READ,
         )
         failed.append(channel)
         ended = _Outcome("failed", why=why, next_delivery=noted.delivery)
     return ended
-
-
-async def _deliver_to_channel(wanted: DeliverInput, *, within: timedelta) -> Delivered:
-    """Deliver a notice to a channel, with retries for as long as `within`."""
-    summary = ui.summary(ui.DELIVER_NOTICE, event=wanted.notice.event, channel=wanted.channel)
-    return await running.once(
-        names.DELIVER_NOTICE,
-        wanted,
-        result_type=Delivered,
-        summary=summary,
-        start_to_close_timeout=timedelta(minutes=2),
-        schedule_to_close_timeout=within,
-        heartbeat_timeout=timedelta(seconds=5),
-        retry_policy=_DELIVERY,
-    )
-
-
-async def _note_undelivered(wanted: UndeliveredInput) -> Undelivered:
-    """Note that a channel was given up; return the notice of that, if a channel is left."""
-    summary = ui.summary(ui.NOTE_UNDELIVERED, channel=wanted.channel)
-    return await running.once(
-        names.NOTE_UNDELIVERED, wanted, result_type=Undelivered, summary=summary, **_UNTIL_READ
-    )
-
-
-# -- workers with a build -------------------------------------------------------------------------
 
 
 @workflow.defn(name=names.NOTICES_WORKFLOW, versioning_behavior=VersioningBehavior.AUTO_UPGRADE)

@@ -5,39 +5,24 @@ leg. Its obligation stands in the ledger all the while, so that a rollback cance
 """
 
 import asyncio
-from dataclasses import dataclass
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import Fate
-    from orchestrator.confirmation.models import Grant, Reject, Respond, Then, Verdict
-    from orchestrator.core.budget import OnOvercharge
+    from orchestrator.confirmation.models import Grant, Reject, Respond, Verdict
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.saga.obligation import Obligation, RollbackOrder
     from orchestrator.saga.outcome import CompensationFailure
     from orchestrator.saga.retry_policy import CompensationRetries
-    from orchestrator.workflows import calls, ui
+    from orchestrator.workflows import calls
     from orchestrator.workflows.approval import Approvals, NotConfirmed, fate_of
     from orchestrator.workflows.asked_calls import AskedCalls
     from orchestrator.workflows.failures import LegFailed, LegSkipped, compensation_failure
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.waiting import finish_despite_cancel
-
-
-@dataclass(frozen=True)
-class _Cancel:
-    """A decision to cancel an overcharged obligation, with its reason and what follows."""
-
-    order: RollbackOrder
-    verdict: Verdict | None = None
-    """The person's decision; None: the policy decides."""
-
-    @property
-    def then(self) -> Then:
-        """Return what follows the cancel, by the person's choice."""
-        return self.verdict.then if isinstance(self.verdict, Reject) else "replan"
 
 
 class Overcharges:
@@ -61,70 +46,27 @@ class Overcharges:
         obligation = self._obligation(sent.obligation.obligation_id)
         if obligation.overcharge is None:
             return
-        rule = sent.limit.on_overcharge
+        rule, order = sent.limit.on_overcharge, None
+        budget, leg_id = self._progress.budget, self._progress.leg.leg.leg_id
         self._progress.act_further(sent=sent)
-        self._signal(obligation, is_open=rule != "keep")
-        cancel = await self._decided(obligation, rule)
-        if cancel is None:
+        budget.settle(leg_id, self._progress.state.taken)
+        if rule == "keep":
+            budget.release(leg_id)
+        else:
+            budget.hold(leg_id, obligation.obligation_id)
+        verdict = await self._asked(obligation) if rule == "ask" else None
+        if rule == "keep" or isinstance(verdict, Grant):
             self._progress.record(f"keep {obligation.tool}", "kept", str(obligation.overcharge))
         else:
-            await self._carry_out(cancel, obligation, sent)
+            order = await self._cancel(obligation, sent, verdict)
         if rule != "keep":
-            self._signal(obligation, is_open=False)
-        if cancel is not None and cancel.then == "skip":
-            raise LegSkipped(f"left out: {cancel.order}")
-
-    async def _decided(self, obligation: Obligation, rule: OnOvercharge) -> _Cancel | None:
-        """Return the cancel to carry out; None: the call is kept."""
-        reason = str(obligation.overcharge)
-        if rule == "keep":
-            return None
-        if rule == "cancel":
-            return _Cancel(RollbackOrder(reason=reason, asked_at=workflow.now()))
-        verdict = await self._asked(obligation)
-        if isinstance(verdict, Grant):
-            return None
-        order = RollbackOrder(
-            reason=f"{reason}: {fate_of(verdict)[1]}",
-            approver=verdict.approver,
-            asked_at=workflow.now(),
-        )
-        return _Cancel(order, verdict)
-
-    async def _carry_out(self, cancel: _Cancel, obligation: Obligation, sent: PreparedCall) -> None:
-        """Cancel the call, and report that to the planner, which may not repeat it."""
-        if cancel.then == "rollback":
-            raise LegFailed(f"all is to be rolled back: {obligation.title}: {cancel.order}")
-        await self._cancel(obligation, cancel.order)
-        by, hint = "", ""
-        fate: Fate = "refused"
-        if cancel.verdict is not None:
-            fate, hint = fate_of(cancel.verdict)
-            by = cancel.verdict.approver
-        sent_back = isinstance(cancel.verdict, Respond)
-        self._asked_calls.cancelled(sent, fate, by=by, words=hint or str(cancel.order))
-        self._progress.retract(
-            f"it was cancelled: {cancel.order}", refused_by=by, hint=hint, sent_back=sent_back
-        )
-        self._progress.record(f"cancel {obligation.tool}", "cancelled", str(cancel.order))
-
-    def _signal(self, obligation: Obligation, *, is_open: bool) -> None:
-        """Report the spending to the budget; hold it if the overcharge is open, else release it."""
-        leg_id = self._progress.leg.leg.leg_id
-        self._progress.budget.settle(leg_id, self._progress.state.taken)
-        if is_open:
-            self._progress.budget.hold(leg_id, obligation.obligation_id)
-        else:
-            self._progress.budget.release(leg_id)
-
-    # -- asking -----------------------------------------------------------------------------------
+            budget.settle(leg_id, self._progress.state.taken)
+            budget.release(leg_id)
+        if isinstance(verdict, Reject) and verdict.then == "skip":
+            raise LegSkipped(f"left out: {order}")
 
     async def _asked(self, obligation: Obligation) -> Grant | Verdict:
-        """Return the decision of people, asked as often as the policy says.
-
-        Raises:
-            NotConfirmed: nobody decided in time.
-        """
+        """Return the decision of people, asked as often as the policy says."""
         shown = self._approvals.resumed
         first = 1 if shown is None else shown.card.round
         for asked in range(first, self._progress.leg.policy.confirmation.rounds + 1):
@@ -142,22 +84,41 @@ class Overcharges:
         self._progress.record(f"keep {obligation.tool}", "expired", why)
         raise NotConfirmed(why)
 
-    # -- cancelling -------------------------------------------------------------------------------
-
-    async def _cancel(self, obligation: Obligation, order: RollbackOrder) -> None:
+    async def _cancel(
+        self, obligation: Obligation, sent: PreparedCall, verdict: Verdict | None
+    ) -> RollbackOrder:
         """Cancel the obligation as a rollback would, with the same idempotency key.
 
+        The planner, which may not repeat the call, reads about it.
+
         Raises:
-            LegFailed: the cancel failed; a rollback continues where this stopped.
+            LegFailed: all is rolled back, or the cancel failed: a rollback continues from here.
         """
+        fate: Fate = "refused"
+        reason, hint, by = str(obligation.overcharge), "", None
+        if verdict is not None:
+            fate, hint = fate_of(verdict)
+            reason, by = f"{reason}: {hint}", verdict.approver
+        order = RollbackOrder(reason=reason, approver=by, asked_at=workflow.now())
+        if isinstance(verdict, Reject) and verdict.then == "rollback":
+            raise LegFailed(f"all is to be rolled back: {obligation.title}: {order}")
         self._write(obligation.model_copy(update={"rollback": order}))
         retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
         while (failure := await self._try(obligation.obligation_id)) is not None:
             retries = retries.after(failure)
             if retries.exhausted:
                 raise self._not_cancelled(obligation, retries.exhausted)
-            summary = ui.summary(ui.UNTIL_RETRY, tool=obligation.tool, what=obligation.title)
-            await workflow.sleep(retries.pause, summary=summary)
+            what = f"until {obligation.tool} is tried again: {obligation.title}"
+            await workflow.sleep(retries.pause, summary=markdown_summary(what))
+        self._asked_calls.cancelled(sent, fate, by=by or "", words=hint or str(order))
+        self._progress.retract(
+            f"it was cancelled: {order}",
+            refused_by=by or "",
+            hint=hint,
+            sent_back=isinstance(verdict, Respond),
+        )
+        self._progress.record(f"cancel {obligation.tool}", "cancelled", str(order))
+        return order
 
     async def _try(self, obligation_id: str) -> CompensationFailure | None:
         """Try once, recorded before and after; return why nothing was settled, or None.

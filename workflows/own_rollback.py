@@ -82,7 +82,7 @@ class OwnRollback:
                 names.CONCLUDE_MISSION,
                 wanted,
                 result_type=Ledger,
-                summary=ui.CONCLUDE_MISSION,
+                summary="note that what it made stands",
                 **limits,
             )
         except ActivityError as error:
@@ -96,11 +96,6 @@ class OwnRollback:
 
         A rollback that somebody else started earlier counts as well, unless the server refuses it
         because it may have started while the mission still ran.
-
-        Args:
-            reason: why the mission was lost.
-            ledger: the merged ledger of its legs.
-            abandoned: True if that is all, and the mission's other effects stand.
         """
         rollback = RollbackInput(
             mission_id=self._mission_id,
@@ -111,44 +106,49 @@ class OwnRollback:
         )
         pause = _FIRST_PAUSE
         while True:
-            is_own = await self._start(rollback)
+            is_own = True
+            try:
+                await workflow.start_child_workflow(
+                    names.ROLLBACK_WORKFLOW,
+                    rollback,
+                    id=names.rollback_workflow_id(self._mission_id),
+                    parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                    cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+                    search_attributes=search_attributes(
+                        self._mission_id, RollbackStatus.COLLECTING, requester=self._requester
+                    ),
+                    static_summary=rollback.summary,
+                )
+            except WorkflowAlreadyStartedError:
+                is_own = False
+                workflow.logger.info(
+                    "somebody started the rollback before us; its report will come"
+                )
             report = await self._settled(is_own=is_own)
             if report is not None:
                 return report
             await workflow.sleep(pause, summary=ui.UNTIL_ROLLBACK)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _start(self, rollback: RollbackInput) -> bool:
-        """Start the rollback; return False if one that somebody else started is running."""
-        try:
-            await workflow.start_child_workflow(
-                names.ROLLBACK_WORKFLOW,
-                rollback,
-                id=names.rollback_workflow_id(self._mission_id),
-                parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-                search_attributes=search_attributes(
-                    self._mission_id, RollbackStatus.COLLECTING, requester=self._requester
-                ),
-                static_summary=rollback.summary,
-            )
-        except WorkflowAlreadyStartedError:
-            workflow.logger.info("somebody started the rollback before us; its report will come")
-            return False
-        return True
-
     async def _settled(self, *, is_own: bool) -> RollbackReport | None:
         """Return the rollback's own report; None if it was refused and did nothing.
 
-        A signal only means that there is something to read. A refused rollback sends none, so a
-        rollback that somebody else started is read without waiting for a signal.
+        A refused rollback sends no signal, so another's is read without waiting for one.
         """
         if is_own:
             await workflow.wait_condition(self._has_news)
         pause = _FIRST_PAUSE
         while True:
             self._news = 0
-            read = await self._read()
+            read = await running.run(
+                names.READ_ROLLBACK,
+                MissionRef(mission_id=self._mission_id),
+                result_type=ReadRollbackOutput,
+                summary="read what the rollback came to",
+                start_to_close_timeout=timedelta(seconds=30),
+                heartbeat_timeout=running.HEARTBEAT,
+                retry_policy=running.AS_OFTEN_AS_IT_TAKES,
+            )
             if read.settled is not None or read.refused:
                 return read.settled
             # The signal came too early, or the read too late: wait for another signal or a growing
@@ -159,15 +159,3 @@ class OwnRollback:
 
     def _has_news(self) -> bool:
         return self._news > 0
-
-    async def _read(self) -> ReadRollbackOutput:
-        """Return the server's record of the rollback, without which the mission cannot conclude."""
-        return await running.run(
-            names.READ_ROLLBACK,
-            MissionRef(mission_id=self._mission_id),
-            result_type=ReadRollbackOutput,
-            summary=ui.READ_ROLLBACK,
-            start_to_close_timeout=timedelta(seconds=30),
-            heartbeat_timeout=running.HEARTBEAT,
-            retry_policy=running.AS_OFTEN_AS_IT_TAKES,
-        )

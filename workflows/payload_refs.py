@@ -34,13 +34,9 @@ class PayloadRefs:
     def message(
         self, message: Record, *, of_mission: str, past: str, keeps: bool = False
     ) -> KeptMessage:
-        """Return the message to send in place of a whole one.
+        """Return the message to send in place of a whole one, without the stored observations.
 
-        Args:
-            message: whole, except for the observations that are stored.
-            of_mission: id of the mission that owns the stored pieces.
-            past: the key of the newest stored observations.
-            keeps: True if its observations are to be stored now, under a new key.
+        `past` is the key of the newest stored ones; with `keeps`, the others are stored now.
         """
         fields = message.model_dump(mode="json", exclude_defaults=True)
         kind = type(message).__name__

@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
         Respond,
         expiry_of,
     )
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegWaiting, Question
     from orchestrator.messages.mission import (
@@ -42,7 +43,7 @@ with workflow.unsafe.imports_passed_through():
         plan_question,
         what_it_means,
     )
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.confirmation import ConfirmationGate
     from orchestrator.workflows.failures import first_words
     from orchestrator.workflows.questions import QuestionDesk
@@ -68,20 +69,13 @@ class PlanTalk:
         began: datetime,
         carried: CarriedMission | None = None,
     ) -> None:
-        """Prepare without asking anything yet.
-
-        Args:
-            request: the request that the mission was started with.
-            show: called with the status that the mission moves to.
-            draw: called when another part of the waits has changed.
-            began: when the mission was started.
-            carried: the state of the previous run, if there was one.
-        """
-        self._began = began
+        """Prepare without asking anything yet."""
+        self._ends_at = began + request.policy.deadline
+        """The mission's final deadline, which bounds every wait."""
         self._request = request
         self._mission_id = workflow.info().workflow_id
         self._show, self._draw = show, draw
-        self.gate = ConfirmationGate({}, on_reminder=draw)
+        self.gate = ConfirmationGate(on_reminder=draw)
         self.questions = QuestionDesk("mission")
         self.goal = request.goal if carried is None else carried.goal
         """The goal as last restated."""
@@ -109,58 +103,44 @@ class PlanTalk:
         """
         restated, problem = 0, ""
         while problem or self.is_asked_about(plan):
-            came, text = await self._put(plan, catalog, problem)
+            if plan.needs_approval:
+                came, text, by, named = await self._approved(plan, catalog, problem)
+            else:
+                came, text, by, named = await self._answered(plan, problem)
+            answer = PlanAnswer(
+                id=named, outcome=came, text=text, by=by, at=workflow.now(), doubts=plan.doubts
+            )
+            self.answers = (*self.answers, answer)
             if came == "go on":
                 return plan
             if came == "expired":
                 raise PlanStopped(f"nobody answered in time about its plan; {_NOTHING_DONE}")
             if came == "stop":
-                by = self.answers[-1].by or "somebody"
                 why = f": {text}" if text else ""
-                raise PlanStopped(f"{by} stopped it before it began{why}; {_NOTHING_DONE}")
+                raise PlanStopped(
+                    f"{by or 'somebody'} stopped it before it began{why}; {_NOTHING_DONE}"
+                )
             if restated == MOST_ROUNDS:
                 raise PlanStopped(
                     f"its goal was said otherwise {MOST_ROUNDS} times, and its plan was still "
                     f"asked about; {_NOTHING_DONE}: start it anew"
                 )
             restated += 1
-            plan, problem = await self._restated(text, plan, replan)
+            before, problem = (self.goal, self.said_at), ""
+            self.goal, self.said_at = text, workflow.now()
+            self._show(MissionStatus.PLANNING)
+            try:
+                plan = await replan(text)
+            except ActivityError as error:
+                if not isinstance(error.cause, ApplicationError):
+                    raise
+                self.goal, self.said_at = before
+                problem = first_words(error)
         return plan
 
     def is_asked_about(self, plan: BegunPlan) -> bool:
         """Return True if people are asked before a plan begins."""
         return plan.needs_approval or asks_first(plan)
-
-    async def _restated(self, text: str, plan: BegunPlan, replan: Plan) -> tuple[BegunPlan, str]:
-        """Return the plan of a restated goal; or the previous plan, and why there is no other."""
-        goal, said_at = self.goal, self.said_at
-        self.goal, self.said_at = text, workflow.now()
-        self._show(MissionStatus.PLANNING)
-        try:
-            return await replan(text), ""
-        except ActivityError as error:
-            if not isinstance(error.cause, ApplicationError):
-                raise
-            self.goal, self.said_at = goal, said_at
-            return plan, first_words(error)
-
-    async def _put(self, plan: BegunPlan, catalog: CatalogPin, problem: str) -> tuple[Came, str]:
-        """Ask people about a plan; return the outcome, and their words."""
-        if plan.needs_approval:
-            came, text, by, named = await self._approved(plan, catalog, problem)
-        else:
-            came, text, by, named = await self._answered(plan, problem)
-        answer = PlanAnswer(
-            id=named, outcome=came, text=text, by=by, at=workflow.now(), doubts=plan.doubts
-        )
-        self.answers = (*self.answers, answer)
-        return came, text
-
-    def _ends_at(self) -> datetime:
-        """Return the mission's final deadline, which bounds every wait."""
-        return self._began + self._request.policy.deadline
-
-    # -- a question -------------------------------------------------------------------------------
 
     async def _answered(self, plan: BegunPlan, problem: str) -> tuple[Came, str, str, str]:
         question = Question(
@@ -169,14 +149,14 @@ class PlanTalk:
             leg_id="",
             question=plan_question(plan, problem),
             fields=answer_fields(plan),
-            expires_at=min(workflow.now() + self._request.policy.answer_expiry, self._ends_at()),
+            expires_at=min(workflow.now() + self._request.policy.answer_expiry, self._ends_at),
             why="a part of its goal is not carried out as it stands",
             otherwise=UNANSWERED,
             asked_at=workflow.now(),
         )
         self.questions.open(question)
         self._show(MissionStatus.AWAITING_ANSWER)
-        summary = ui.summary(ui.QUESTION_EXPIRES, question=question.question)
+        summary = markdown_summary(f"the question expires: {question.question}")
         await self.questions.until_over(question.expires_at, summary)
         answer = self.questions.close()
         said = "" if answer is None else str(answer.values[ANSWER])
@@ -185,80 +165,50 @@ class PlanTalk:
         text = said.strip() if came == "said otherwise" else ""
         return came, text, "" if answer is None else answer.answered_by, question.question_id
 
-    # -- an approval ------------------------------------------------------------------------------
-
     async def _approved(
         self, plan: BegunPlan, catalog: CatalogPin, problem: str
     ) -> tuple[Came, str, str, str]:
-        named = ""
-        for asked in range(1, self._request.policy.confirmation.rounds + 1):
-            named = names.plan_card_id(self._mission_id, len(self._cards()) + 1)
-            wanted = self._review(plan, catalog, named, asked, problem)
+        named, policy = "", self._request.policy
+        for asked in range(1, policy.confirmation.rounds + 1):
+            cards = {one.confirmation_id for one in self.decisions}
+            named = names.plan_card_id(self._mission_id, len(cards) + 1)
+            wanted = PlanReviewInput(
+                mission_id=self._mission_id,
+                goal=self.goal,
+                inputs=self._request.inputs,
+                plan=plan,
+                planned_at=self.said_at,
+                catalog_digest=catalog.digest,
+                policy=policy,
+                requester=self._request.requester,
+                now=workflow.now(),
+                ends_at=self._ends_at,
+                confirmation_id=named,
+                round=asked,
+                problem=problem,
+            )
             review = await _reviewed(wanted)
             if review.card is None:
                 raise PlanStopped(f"its plan cannot be approved: {review.refusal}; {_NOTHING_DONE}")
-            verdict = await self._decided(review)
+            self.gate.open(review.card, review.approval_keys)
+            self._show(MissionStatus.AWAITING_CONFIRMATION)
+            verdict = await self.gate.wait(policy.confirmation.reminders)
             if isinstance(verdict, Grant):
-                await self._check(wanted, review, verdict)
+                # A worker verifies the approval again, with its own policy and keys.
+                given = {"grant": verdict, "shown": review.shown, "now": workflow.now()}
+                checked = await _reviewed(wanted.model_copy(update=given))
+                if checked.refusal is not None:
+                    raise PlanStopped(
+                        f"the approval of its plan does not hold: {checked.refusal}; "
+                        f"{_NOTHING_DONE}"
+                    )
                 return "go on", "", verdict.approver, named
             if isinstance(verdict, Respond):
-                return (
-                    "said otherwise",
-                    verdict.text.strip(),
-                    verdict.approver,
-                    named,
-                )
+                return "said otherwise", verdict.text.strip(), verdict.approver, named
             if isinstance(verdict, Reject):
                 return "stop", verdict.reason, verdict.approver, named
+            self.decisions = (*self.decisions, expiry_of(review.card, workflow.now()))
         return "expired", "", "", named
-
-    def _cards(self) -> set[str]:
-        """Return the ids of the cards that people have had so far."""
-        return {one.confirmation_id for one in self.decisions}
-
-    def _review(
-        self, plan: BegunPlan, catalog: CatalogPin, confirmation_id: str, asked: int, problem: str
-    ) -> PlanReviewInput:
-        return PlanReviewInput(
-            mission_id=self._mission_id,
-            goal=self.goal,
-            inputs=self._request.inputs,
-            plan=plan,
-            planned_at=self.said_at,
-            catalog_digest=catalog.digest,
-            policy=self._request.policy,
-            requester=self._request.requester,
-            now=workflow.now(),
-            ends_at=self._ends_at(),
-            confirmation_id=confirmation_id,
-            round=asked,
-            problem=problem,
-        )
-
-    async def _decided(self, review: PlanReview) -> Grant | Reject | Respond | None:
-        """Return people's decision on a card; None: the card expired."""
-        if review.card is None:
-            raise RuntimeError("its plan asks nobody")
-        self.gate.open(review.card, review.approval_keys)
-        self._show(MissionStatus.AWAITING_CONFIRMATION)
-        verdict = await self.gate.wait(self._request.policy.confirmation.reminders)
-        if verdict is None:
-            expired = expiry_of(review.card, workflow.now())
-            self.decisions = (*self.decisions, expired)
-        return verdict
-
-    async def _check(self, wanted: PlanReviewInput, review: PlanReview, grant: Grant) -> None:
-        """Have a worker verify an approval again, with its own policy and keys.
-
-        Raises:
-            PlanStopped: the approval is not valid.
-        """
-        given = {"grant": grant, "shown": review.shown, "now": workflow.now()}
-        checked = await _reviewed(wanted.model_copy(update=given))
-        if checked.refusal is not None:
-            raise PlanStopped(
-                f"the approval of its plan does not hold: {checked.refusal}; {_NOTHING_DONE}"
-            )
 
     async def decide(self, decision: Decision) -> DecisionReceipt:
         """Take a decision that the gate's `check` accepted."""
@@ -271,8 +221,9 @@ class PlanTalk:
 
 
 async def _reviewed(wanted: PlanReviewInput) -> PlanReview:
-    """Return the card of a mission's plan; given a grant, check the approval."""
-    summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
+    summary = (
+        "put the plan before a person" if wanted.grant is None else "check the approval of the plan"
+    )
     return await running.run(
         names.REVIEW_PLAN, wanted, result_type=PlanReview, summary=summary, **running.PLANNER
     )

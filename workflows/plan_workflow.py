@@ -5,7 +5,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.plan_preview import PlanInput, PlanPreview
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
 
 
 @workflow.defn(name=names.PLAN_WORKFLOW)
@@ -24,6 +24,6 @@ class PlanWorkflow:
             names.PREVIEW_PLAN,
             wanted.model_copy(update={"now": now}),
             result_type=PlanPreview,
-            summary=ui.PREVIEW_PLAN,
+            summary="plan, and do nothing",
             **running.SPLITTING,
         )

@@ -10,10 +10,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Money, Spend, Usage
-    from orchestrator.core.limits import LimitReached
     from orchestrator.core.record import JsonObject, shared_fields
     from orchestrator.messages import names
-    from orchestrator.messages.failure_details import ModelChange, ModelPause, ModelState
+    from orchestrator.messages.failure_details import ModelChange, ModelState
     from orchestrator.messages.leg import (
         Acting,
         CallMade,
@@ -23,18 +22,11 @@ with workflow.unsafe.imports_passed_through():
         LegStatus,
         LegWaiting,
         OpenCard,
-        Question,
     )
     from orchestrator.messages.mission import with_called
     from orchestrator.messages.step import SelectedTools, StepRecord
     from orchestrator.messages.tool_call import PreparedCall
-    from orchestrator.planning.models import (
-        AnswerTable,
-        CallTool,
-        Fact,
-        Observation,
-        StepGoal,
-    )
+    from orchestrator.planning.models import AnswerTable, CallTool, Fact, Observation, StepGoal
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.orders import Effect, WhenRead, effects_of
     from orchestrator.saga.outcome import FollowUp
@@ -56,7 +48,6 @@ _MOST_STEPS: Final = 100
 """The most step records listed one by one: each run of the leg carries all of them."""
 _MOST_FACTS: Final = 50
 """The most facts that a leg passes on: the messages of its dependents carry them."""
-_MOST_NOTED: Final = 20
 _MOST_AT_ONCE: Final = 50
 """Calls of previous steps that stay shown."""
 _SHORT: Final = 24_000
@@ -81,15 +72,9 @@ class Progress:
         budget: MissionBudget,
         ledger: Callable[[], Ledger],
     ) -> None:
-        """Continue from the state of the previous run, or from an empty one.
-
-        Args:
-            leg: its terms and its state.
-            changed: called after each change that is shown.
-            budget: of its mission.
-            ledger: returns the merged ledger of all legs of its mission.
-        """
-        self._leg = leg
+        """Continue from the state of the previous run, or from an empty one."""
+        self.leg = leg
+        """The leg with its current state, from which a new run could continue."""
         self.budget = budget
         self.mission_ledger = ledger
         self._changed = changed
@@ -102,24 +87,15 @@ class Progress:
         """Usage of planning the step, until its first record reports it."""
         self._left_off: Acting | None = leg.state.acting
         """The decision that was being carried out when the leg ended."""
-        self._is_suspended = False
+        self.is_suspended = False
+        """True if a new run continues from the state, which is frozen."""
         self.payload_refs = PayloadRefs()
         """Parts of the leg that the store has, so that no message carries them again."""
 
     @property
-    def leg(self) -> LegInput:
-        """Return the leg with its current state, from which a new run could continue."""
-        return self._leg
-
-    @property
     def state(self) -> LegState:
         """Return the leg's current state."""
-        return self._leg.state
-
-    @property
-    def is_suspended(self) -> bool:
-        """True if a new run continues from the state."""
-        return self._is_suspended
+        return self.leg.state
 
     @property
     def is_short(self) -> bool:
@@ -165,13 +141,13 @@ class Progress:
 
     def begin_step(self) -> None:
         """Begin the next step; the changes that follow belong to it."""
-        self._update(step=self.state.step + 1, part=0)
+        self.update(step=self.state.step + 1, part=0)
         self._usage = None
         self._calls = dict([*self._calls.items()][-_MOST_AT_ONCE:])
 
     def begin_part(self, part: int) -> None:
         """Move to one of the step's concurrent calls; the changes that follow belong to it."""
-        self._update(part=part)
+        self.update(part=part)
 
     def forward(self, selection: SelectedTools) -> None:
         """Note the tools that this step may use; a growing tool list keeps them available."""
@@ -179,12 +155,7 @@ class Progress:
         self._changed()
         if self.leg.leg.agent.tool_list == "growing":
             shown = dict.fromkeys([*self.state.forwarded, *selection.tools])
-            self._update(forwarded=tuple(shown)[-_MOST_FORWARDED:])
-
-    def go_on_from(self, conversation: str) -> None:
-        """Note the place of this step's conversation in the store; empty keeps the previous one."""
-        if conversation:
-            self._update(conversation=conversation)
+            self.update(forwarded=tuple(shown)[-_MOST_FORWARDED:])
 
     @property
     def written_call(self) -> CallTool | None:
@@ -218,79 +189,48 @@ class Progress:
             came = {"outcome": outcome, "error": observation.error}
             self._calls[sent.call_id] = sent.model_copy(update=came)
         self._seen += len(observation.model_dump_json())
-        self._update(observations=(*self.state.observations, observation), repeats=repeats)
+        self.update(observations=(*self.state.observations, observation), repeats=repeats)
         failed = self.state.unmade
         is_over = failed is not None and (
             observation.side_effect or observation.tool == failed.tool
         )
         if outcome == "succeeded" and is_over:
-            self._update(unmade=None)
-
-    def try_again(self) -> None:
-        """Let people be asked about a call again that they or its provider refused."""
-        self._update(asked=(), noted=())
-
-    def attempt(self, call: CallTool, *, side_effect: bool) -> None:
-        """Store a call until it succeeds; a read does not replace a failed call with an effect."""
-        failed = self.state.unmade
-        if side_effect or failed is None or failed.tool == call.tool:
-            self._update(unmade=call)
+            self.update(unmade=None)
 
     def retract(self, why: str, **seen: object) -> None:
         """Turn the step's observation into a refusal, because its effect was cancelled."""
         *before, last = self.state.observations
         refused = {"outcome": "refused", "error": why, "body": None, "body_ref": None, **seen}
         cancelled = last.model_copy(update=refused)
-        self._update(observations=(*before, cancelled))
+        self.update(observations=(*before, cancelled))
 
     def kept(self, key: str, count: int) -> None:
-        """Drop the oldest observations, which are stored under this key.
-
-        Args:
-            key: of all observations up to and including these.
-            count: the number of observations to drop.
-        """
+        """Drop the oldest observations, which are stored under this key."""
         seen = self.state.observations
         known = self.leg.model_copy(
             update={"state": self.state.model_copy(update={"observations": seen[:count]})}
         )
         facts = facts_of(known)
-        self._update(
+        self.update(
             past=key,
             observations=seen[count:],
             facts=facts[-_MOST_FACTS:],
             facts_before=self.state.facts_before + max(0, len(facts) - _MOST_FACTS),
         )
 
-    def note(self, sentence: str) -> None:
-        """Store a refusal that was reported to the planner."""
-        self._update(noted=(*self.state.noted, sentence)[-_MOST_NOTED:])
-
     def stall(self, why: str) -> None:
         """Show that the leg waits for state that workers are missing; empty: no longer waiting."""
-        self._update(stalled=why)
-
-    def act(self, acting: Acting | None) -> None:
-        """Store the decision that is being carried out; None: it is done."""
-        self._update(acting=acting)
+        self.update(stalled=why)
 
     def act_further(self, **changes: object) -> None:
         """Store how far the decision is carried out."""
         if self.state.acting is not None:
-            self._update(acting=self.state.acting.model_copy(update=changes))
+            self.update(acting=self.state.acting.model_copy(update=changes))
 
     def show_card(self, card: OpenCard | None) -> None:
         """Store and show the card that waits for a decision."""
         if card != self.state.card:
-            self._update(card=card)
-
-    def show_question(self, question: Question | None) -> None:
-        """Store the question that waits for an answer."""
-        self._update(question=question)
-
-    def show_pause(self, pause: ModelPause | None) -> None:
-        """Store the pause of the leg's model."""
-        self._update(pause=pause)
+            self.update(card=card)
 
     def record(
         self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
@@ -311,66 +251,41 @@ class Progress:
             usage=self._usage,
         )
         self._usage = None
-        logs.step_done(self._leg, record)
-        self._add(record)
-        self.show(self.state.status)
-
-    def _add(self, record: StepRecord) -> None:
-        """Add the record of a step; of the oldest ones only the count remains."""
+        logs.step_done(self.leg, record)
         steps = (*self.state.steps, record)
-        over = max(0, len(steps) - _MOST_STEPS)
-        self._update(
+        over = max(0, len(steps) - _MOST_STEPS)  # of the oldest records only the count remains
+        self.update(
             steps=steps[over:],
             steps_before=self.state.steps_before + over,
             called=with_called(self.state.called, steps[:over]),
         )
+        self.show(self.state.status)
 
     # -- results of steps -------------------------------------------------------------------------
 
     def write(self, ledger: Ledger) -> None:
         """Store a newer ledger, and its spending."""
-        self._update(ledger=ledger, spend=ledger.spent)
+        self.update(ledger=ledger, spend=ledger.spent)
 
     def count_call(self, tool: str, part: int | None = None) -> None:
         """Count a call that is about to be sent, of this part of the step or of another."""
-        self._update(tool_calls=self.state.tool_calls + 1)
+        self.update(tool_calls=self.state.tool_calls + 1)
         part = self.state.part if part is None else part
         call_id = names.call_id(self.leg.mission_id, self.leg.leg.leg_id, self.state.step, part)
         self._calls[call_id] = CallMade(call_id=call_id, tool=tool)
 
     def begin(self, at: datetime) -> None:
         """Note when the leg began, in its first run."""
-        self._update(began_at=self.state.began_at or at)
-
-    def reach(self, limit: LimitReached) -> None:
-        """Store the limit that ends the leg."""
-        self._update(limit=limit)
+        self.update(began_at=self.state.began_at or at)
 
     def count_usage(self, usage: Usage | None) -> None:
         """Count the model usage of a step, for the leg and for the step's record."""
-        self._update(usage=self.state.usage.plus(usage))
+        self.update(usage=self.state.usage.plus(usage))
         if usage is not None:
             self._usage = usage.plus(self._usage)
 
-    def spend_on_answers(self) -> None:
-        """Count a step spent on unusable answers of its model."""
-        model = self.state.model
-        self._update(model=model.model_copy(update={"bad_answers": model.bad_answers + 1}))
-
-    def renew_model(self) -> None:
-        """Let the leg's models be asked as if none had given an unusable answer."""
-        renewed = {"bad_answers": 0, "passed_over": ()}
-        self._update(model=self.state.model.model_copy(update=renewed))
-
     def change_model(self, name: str, *, why: str, by: str = "", passing_over: str = "") -> None:
-        """Continue with another model, and store the reason.
-
-        Args:
-            name: of the model; empty for the worker's default.
-            why: what is wrong with the previous model.
-            by: the person who decided; empty for the list of the agent's profile.
-            passing_over: a model that must not be asked again automatically, if any.
-        """
+        """Continue with another model, and store the reason."""
         before = self.state.model
         change = ModelChange(model=name, why=why, by=by, at=workflow.now())
         over = (*before.passed_over, passing_over) if passing_over else before.passed_over
@@ -379,31 +294,21 @@ class Progress:
             passed_over=() if by else over,
             changes=(*before.changes, change)[-_MOST_CHANGES:],
         )
-        self._update(model=changed)
+        self.update(model=changed)
 
     def remember(self, decision: DecisionRecord) -> None:
         """Store the decision about a call."""
-        self._update(decisions=(*self.state.decisions, decision))
+        self.update(decisions=(*self.state.decisions, decision))
 
     def remember_asked(self, asked: AskedCall) -> None:
         """Store the outcome of asking people about a call; for each call only the latest."""
         others = [a for a in self.state.asked if a.confirmation_id != asked.confirmation_id]
-        self._update(asked=(*others, asked)[-_MOST_ASKED:])
-
-    def learn(self, answers: JsonObject) -> None:
-        """Store a person's answers."""
-        repeats = self.state.repeats.afresh()
-        self._update(answers={**self.state.answers, **answers}, repeats=repeats)
-
-    def discover(self, tools: tuple[str, ...]) -> None:
-        """Store the tools that a search found, after those of earlier searches."""
-        known = self.state.discovered
-        self._update(discovered=(*known, *(tool for tool in tools if tool not in known)))
+        self.update(asked=(*others, asked)[-_MOST_ASKED:])
 
     def learn_facts(self, leg_id: str, facts: tuple[Fact, ...]) -> None:
         """Store the facts of another leg that this leg handed a part of its goal to."""
-        self._update(handed_to=(*self.state.handed_to, leg_id))
-        self._leg = self._leg.model_copy(update={"facts": (*self._leg.facts, *facts)})
+        self.update(handed_to=(*self.state.handed_to, leg_id))
+        self.leg = self.leg.model_copy(update={"facts": (*self.leg.facts, *facts)})
 
     def full_reason(self) -> str | None:
         """Return why no other effect can be noted; None while there is room.
@@ -435,10 +340,6 @@ class Progress:
         waits = {"acting": self._left_off, "card": None, "question": None, "pause": None}
         return self.leg.model_copy(update={"state": self.state.model_copy(update=waits)})
 
-    def suspend(self) -> None:
-        """Freeze the current state: a new run of the mission continues from it."""
-        self._is_suspended = True
-
     # -- status -----------------------------------------------------------------------------------
 
     def end(
@@ -465,17 +366,18 @@ class Progress:
         }
         changes |= {"acting": None, "card": None, "question": None, "pause": None}
         self._left_off = self.state.acting
-        self._update(summary=summary, error=error, table=table, **changes)
-        logs.leg_ended(self._leg, status)
+        self.update(summary=summary, error=error, table=table, **changes)
+        logs.leg_ended(self.leg, status)
         self.show(status)
 
     def show(self, status: LegStatus) -> None:
         """Move to this status, and show it."""
-        self._update(status=status)
+        self.update(status=status)
 
-    def _update(self, **changes: object) -> None:
-        if self._is_suspended:
+    def update(self, **changes: object) -> None:
+        """Store these fields of the state, and show the change."""
+        if self.is_suspended:
             return
         state = self.state.model_copy(update=changes)
-        self._leg = self._leg.model_copy(update={"state": state})
+        self.leg = self.leg.model_copy(update={"state": state})
         self._changed()

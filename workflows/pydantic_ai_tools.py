@@ -47,6 +47,10 @@ class GuardedToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the tools of the next request."""
+        sent = [one for one in ctx.messages if isinstance(one, ModelRequest)]
+        parts = [part for one in sent for part in one.parts if isinstance(part, UserPromptPart)]
+        said = [ctx.prompt, *(part.content for part in parts)]
+        asked = "\n".join(dict.fromkeys(text for text in said if isinstance(text, str)))
         return {
             one.name: ToolsetTool(
                 toolset=self,
@@ -59,7 +63,7 @@ class GuardedToolset(AbstractToolset[Any]):
                 max_retries=_RETRIES,
                 args_validator=_OBJECT,
             )
-            for one in await self._tools.offered(_asked(ctx))
+            for one in await self._tools.offered(asked)
         }
 
     def answer(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
@@ -87,10 +91,3 @@ class GuardedToolset(AbstractToolset[Any]):
                 raise
             kind = ModelRetry if failed.outcome == "invalid" else ToolFailed
             raise kind(failed.for_model) from failed
-
-
-def _asked(ctx: RunContext[Any]) -> str:
-    """Return the texts of the user in a run, by which tools are selected."""
-    parts = [part for one in ctx.messages if isinstance(one, ModelRequest) for part in one.parts]
-    said = [ctx.prompt, *(part.content for part in parts if isinstance(part, UserPromptPart))]
-    return "\n".join(dict.fromkeys(text for text in said if isinstance(text, str)))

@@ -11,6 +11,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import QuestionError
     from orchestrator.core.record import JsonObject
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.hold import ARGUMENTS, Hold, hold_problems
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
@@ -108,10 +109,24 @@ class QuestionDesk:
             if wanted in self.closed:
                 why = f"it is closed: {self.closed[wanted]}"
             raise refuse(QuestionError(wanted, why, code="QuestionUnknown"))
+        values, fields = answer.values, question.fields
         if question.hold is not None:
-            _check_hold_answer(question, answer)
-        elif problem := _problem(question, answer.values):
-            raise refuse(QuestionError(wanted, problem, code="AnswerInvalid"))
+            optional = {n: one["default"] for n, one in fields.items() if "default" in one}
+            problems = list(answer_problems(fields, {**optional, **values}))
+            if not problems:
+                problems = [*hold_problems(question.hold, values)]
+                problems += _personal_values(question.hold, values)
+        elif question.server:
+            problems = list(input_problems(fields, values))
+        elif values and not fields:
+            problems = [
+                "answer without a value; what was stored or configured is looked up there and must "
+                "not be sent here"
+            ]
+        else:
+            problems = list(answer_problems(fields, values))
+        if problems:
+            raise refuse(QuestionError(wanted, "; ".join(problems), code="AnswerInvalid"))
 
     async def take(self, answer: AnswerInput) -> bool:
         """Take an answer that `check` accepted; return False if its question is over.
@@ -134,19 +149,14 @@ class QuestionDesk:
         return is_asked or question_id in self.closed
 
 
-class Questions:
+class Questions(QuestionDesk):
     """Asks the questions of a leg, one at a time, and takes the answers."""
 
     def __init__(self, progress: Progress) -> None:
+        super().__init__("leg", progress.state.question)
         self._progress = progress
-        self._desk = QuestionDesk("leg", progress.state.question)
         self.resumed = progress.state.question
         """The question of the previous run, until the leg waits for it again."""
-
-    @property
-    def question(self) -> Question | None:
-        """Return the question that waits for an answer."""
-        return self._desk.question
 
     async def ask_to_provide(self, tool: str, prepared: PreparedCall) -> None:
         """Wait until a person reports that a call's missing prerequisites are provided.
@@ -154,16 +164,25 @@ class Questions:
         The values themselves are not sent here. The worker looks them up, and does not rely on the
         answer.
         """
-        question = _request_for(tool, prepared)
+        parts = []
+        if personal := prepared.missing_personal:
+            commands = " and ".join(f"orchestrator pii {name}" for name in personal)
+            parts.append(
+                f"{tool} needs {', '.join(personal)}, which the PII vault does not hold. Store it "
+                f"({commands})"
+            )
+        if prepared.obstacles:
+            faults = "; ".join(prepared.obstacles)
+            parts.append(
+                f"{tool} cannot be sent yet: {faults}. Put it right where the workers run (one "
+                "that reads its environment must be started again)"
+            )
+        question = f"{'. '.join(parts)}, then answer this question without a value."
         wanted = AskUser(question=question, why=f"{tool} cannot be called without it", fields={})
-        await self.ask(wanted, personal=prepared.missing_personal)
+        await self.ask(wanted, personal=personal)
 
     async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
-        """Wait for the answer, and store it in the leg.
-
-        Raises:
-            LegFailed: nobody answered in time.
-        """
+        """Wait for the answer, and store it in the leg; LegFailed: nobody answered in time."""
         question = self._asking(wanted, personal=personal)
         if await self._until_answered(question) is None:
             raise LegFailed(f"nobody answered in time: {question.question}")
@@ -195,7 +214,7 @@ class Questions:
         server: str = "",
     ) -> Question:
         leg = self._progress.leg
-        before, named = self._desk.asked, question_id or leg.call_id
+        before, named = self.asked, question_id or leg.call_id
         if before is not None and before.question.question_id == named:
             return before.question  # the previous run asked this question: its deadline stays
         now = workflow.now()
@@ -212,99 +231,52 @@ class Questions:
             asked_at=now,
             server=server,
         )
-        self._desk.open(question)
+        self.open(question)
         return question
 
     async def _until_answered(self, question: Question) -> AnswerInput | None:
         self.resumed = None
-        self._progress.show_question(question)
+        self._progress.update(question=question)
         self._progress.show(LegStatus.AWAITING_ANSWER)
         try:
-            summary = ui.summary(ui.QUESTION_EXPIRES, question=question.question)
-            await self._desk.until_over(question.expires_at, summary)
+            summary = markdown_summary(f"the question expires: {question.question}")
+            await self.until_over(question.expires_at, summary)
         finally:
-            answer = self._desk.close()
-        self._progress.show_question(None)
+            answer = self.close()
+        self._progress.update(question=None)
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("ask the user", "expired" if answer is None else "answered")
         return answer
 
     async def decide(self, question: Question, due: Callable[[], datetime]) -> AnswerInput | None:
         """Ask before a rollback; None: nobody answered until it was due, which may come earlier."""
-        self._desk.open(question)
+        self.open(question)
         self._progress.show(LegStatus.AWAITING_ANSWER)
         is_over = False
         try:
             while not is_over:
                 moment = due()
-                self._progress.show_question(question.model_copy(update={"expires_at": moment}))
-                is_over = await self._desk.until_over(
+                self._progress.update(question=question.model_copy(update={"expires_at": moment}))
+                is_over = await self.until_over(
                     moment,
                     ui.HOLD_EXPIRES,
                     lambda: due() < moment,  # noqa: B023
                 )
         finally:
-            answer = self._desk.close()
-        self._progress.show_question(None)
+            answer = self.close()
+        self._progress.update(question=None)
         self._progress.show(LegStatus.RUNNING)
         return answer
 
-    async def take(self, answer: AnswerInput) -> None:
+    async def take(self, answer: AnswerInput) -> bool:
         """Take an answer that `check` accepted; that to a planner's question becomes an input."""
         is_of_planner = answer.question_id == self._progress.leg.call_id
-        if await self._desk.take(answer) and is_of_planner:
-            self._progress.learn(answer.values)
-
-    def check(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, or with values that were not asked for."""
-        self._desk.check(answer)
-
-
-def _request_for(tool: str, prepared: PreparedCall) -> str:
-    """Return instructions for making a call possible, in sentences."""
-    parts = []
-    if prepared.missing_personal:
-        names = prepared.missing_personal
-        commands = " and ".join(f"orchestrator pii {name}" for name in names)
-        parts.append(
-            f"{tool} needs {', '.join(names)}, which the PII vault does not hold. Store it "
-            f"({commands})"
-        )
-    if prepared.obstacles:
-        faults = "; ".join(prepared.obstacles)
-        parts.append(
-            f"{tool} cannot be sent yet: {faults}. Put it right where the workers run (one that "
-            "reads its environment must be started again)"
-        )
-    return f"{'. '.join(parts)}, then answer this question without a value."
-
-
-def _problem(question: Question, values: JsonObject) -> str:
-    """Return why these values do not answer the question, in one sentence; empty if they do."""
-    if question.server:
-        return "; ".join(input_problems(question.fields, values))
-    if values and not question.fields:
-        return (
-            "answer without a value; what was stored or configured is looked up there and must "
-            "not be sent here"
-        )
-    return "; ".join(answer_problems(question.fields, values))
-
-
-def _check_hold_answer(question: Question, answer: AnswerInput) -> None:
-    """Refuse values that do not answer a hold's question.
-
-    Raises:
-        ApplicationError: typed AnswerInvalid; it quotes no argument.
-    """
-    optional = {n: one["default"] for n, one in question.fields.items() if "default" in one}
-    problems = list(answer_problems(question.fields, {**optional, **answer.values}))
-    if not problems and question.hold is not None:
-        problems = [*hold_problems(question.hold, answer.values)]
-        problems += _personal_values(question.hold, answer.values)
-    if problems:
-        reason = "; ".join(problems)
-        raise refuse(QuestionError(answer.question_id, reason, code="AnswerInvalid"))
+        is_taken = await super().take(answer)
+        if is_taken and is_of_planner:
+            state = self._progress.state
+            answers = {**state.answers, **answer.values}
+            self._progress.update(answers=answers, repeats=state.repeats.afresh())
+        return is_taken
 
 
 def _personal_values(hold: Hold, values: JsonObject) -> list[str]:

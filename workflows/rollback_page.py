@@ -16,20 +16,13 @@ with workflow.unsafe.imports_passed_through():
 
 
 @dataclass(frozen=True)
-class NextTry:
-    """The obligation that is tried next, and the time of the attempt."""
-
-    obligation_id: str
-    at: datetime
-
-
-@dataclass(frozen=True)
 class RollbackPage:
     """The values of a rollback's page and of its search attributes."""
 
     status: RollbackStatus
     report: RollbackReport
-    next_try: NextTry | None = None
+    next_try: tuple[str, datetime] | None = None
+    """The id of the obligation that is tried next, and the time of the attempt."""
 
     @property
     def waits_for(self) -> list[WaitKind]:
@@ -46,34 +39,39 @@ class RollbackPage:
 
     def markdown(self) -> str:
         """Return the whole page for the Temporal UI; an operator's tasks come first."""
-        return _markdown(self)
+        report = self.report
+        obligations = report.ledger.obligations
+        lines = [
+            *([f"**{OBSERVED}**", ""] if any(one.observed for one in obligations) else []),
+            f"**{self.status}**: {_standing(self)}",
+            "",
+            f"**Mission** {md.link(report.mission_id, report.mission_id)}",
+            f"**Why** {md.text(str(report.order)) or 'no reason was given'}",
+        ]
+        if report.parked:
+            lines += ["", "### Parked: an operator decides", ""]
+            lines += [line for o in report.parked for line in _parked_lines(o)]
+        live = [
+            o for o in report.ledger.compensation_order() if o.state is not ObligationState.PARKED
+        ]
+        due, at = self.next_try or ("", None)
+        rest = [
+            f"{md.obligation_line(o)}; **next attempt {md.moment(at)}**"
+            if at is not None and o.obligation_id == due
+            else md.obligation_line(o)
+            for o in live
+        ]
+        lines += md.section("Still to be taken back, in this order", rest)
+        for title, states in _OVER.items():
+            over = [o for o in obligations if o.state in states]
+            lines += md.section(title, [md.obligation_line(o) for o in over])
+        lines += md.section("Left alone", [f"- {md.text(note)}" for note in report.notes])
+        return md.page(lines, mission_id=report.mission_id)
 
     @property
     def tools(self) -> list[str]:
         """Return the tools of the parked obligations, without duplicates."""
         return sorted({o.tool for o in self.report.parked})
-
-
-def _markdown(page: RollbackPage) -> str:
-    report = page.report
-    obligations = report.ledger.obligations
-    lines = [
-        *([f"**{OBSERVED}**", ""] if any(one.observed for one in obligations) else []),
-        f"**{page.status}**: {_standing(page)}",
-        "",
-        f"**Mission** {md.link(report.mission_id, report.mission_id)}",
-        f"**Why** {md.text(str(report.order)) or 'no reason was given'}",
-    ]
-    if report.parked:
-        lines += ["", "### Parked: an operator decides", ""]
-        lines += [line for o in report.parked for line in _parked_lines(o)]
-    live = [o for o in report.ledger.compensation_order() if o.state is not ObligationState.PARKED]
-    lines += md.section("Still to be taken back, in this order", [_due(o, page) for o in live])
-    for title, states in _OVER.items():
-        over = [o for o in obligations if o.state in states]
-        lines += md.section(title, [md.obligation_line(o) for o in over])
-    lines += md.section("Left alone", [f"- {md.text(note)}" for note in report.notes])
-    return md.page(lines, mission_id=report.mission_id)
 
 
 _OVER: Mapping[str, Sequence[ObligationState]] = {
@@ -84,7 +82,6 @@ _OVER: Mapping[str, Sequence[ObligationState]] = {
 
 
 def _standing(page: RollbackPage) -> str:
-    """Return the status as a sentence."""
     parked, live = len(page.report.parked), len(page.report.ledger.live())
     if page.status is RollbackStatus.COLLECTING:
         return "it reads what the legs of the mission left"
@@ -101,7 +98,6 @@ def _standing(page: RollbackPage) -> str:
 
 
 def _parked_lines(obligation: Obligation) -> list[str]:
-    """Return the lines of a parked obligation: reason, provider's identifiers, and commands."""
     price = f", {obligation.price}" if obligation.price is not None else ""
     named = md.provider_names(obligation)
     cancel = obligation.cancel_tool
@@ -123,11 +119,3 @@ def _parked_lines(obligation: Obligation) -> list[str]:
         "lives with it",
         "",
     ]
-
-
-def _due(obligation: Obligation, page: RollbackPage) -> str:
-    line = md.obligation_line(obligation)
-    coming = page.next_try
-    if coming is None or coming.obligation_id != obligation.obligation_id:
-        return line
-    return f"{line}; **next attempt {md.moment(coming.at)}**"

@@ -8,7 +8,8 @@ budget.
 
 import asyncio
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -16,6 +17,8 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import CatalogNotFound, OrchestratorError, QuestionError
+    from orchestrator.core.record import shared_fields
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.failure_details import MissingState
     from orchestrator.messages.rollback import (
@@ -31,8 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.retry_policy import CompensationRetries
     from orchestrator.workflows import calls, logs, running, ui
     from orchestrator.workflows.failures import compensation_failure, first_words, refuse
-    from orchestrator.workflows.missing_state import until_there
-    from orchestrator.workflows.rollback_page import NextTry, RollbackPage
+    from orchestrator.workflows.rollback_page import RollbackPage
     from orchestrator.workflows.waiting import finish_despite_cancel, until
 
 _FIRST_PAUSE = timedelta(seconds=5)
@@ -47,6 +49,9 @@ _LONGEST_LOOK = timedelta(hours=1)
 class RollbackWorkflow:
     """Rolls back the ledger of one mission."""
 
+    task_queue: Final = None
+    """Of the rollback's activities; None: the workflow's own."""
+
     @workflow.init
     def __init__(self, rollback: RollbackInput) -> None:
         self._input = rollback
@@ -59,7 +64,7 @@ class RollbackWorkflow:
         self._shown: RollbackPage | None = None
         self.observer: Callable[[], None] | None = None
         """Called after each change that is shown, where a reader replays the rollback's history."""
-        self._next_try: NextTry | None = None
+        self._next_try: tuple[str, datetime] | None = None
         self._waited_for_state = timedelta(0)
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._looks = 0
@@ -82,7 +87,19 @@ class RollbackWorkflow:
         return report
 
     async def _roll_back(self) -> RollbackReport:
-        await self._collect()
+        self._show(RollbackStatus.COLLECTING)
+        wanted = CollectLedgerInput(**shared_fields(self._input, CollectLedgerInput))
+        pause = _FIRST_PAUSE
+        while (collected := await self._collected(wanted)) is None:
+            await workflow.sleep(pause, summary=ui.UNTIL_ROLLBACK)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        self.stall("")
+        ledger = collected.ledger.ordered_back(self._input.order)
+        self._report = self._report.model_copy(update={"ledger": ledger, "notes": collected.notes})
+        due = len(ledger.obligations)
+        logs.write("the rollback begins with %d obligations", due, obligations=due)
+        self._parked_some = bool(self._report.parked)
+        self._show(RollbackStatus.ROLLING_BACK)
         for obligation in self._report.ledger.compensation_order():
             if obligation.stalled:  # deferred by a rollback that was interrupted
                 self._write(obligation.resumed(at=workflow.now()))
@@ -93,31 +110,16 @@ class RollbackWorkflow:
         self._show(self._phase)
         logs.rollback_settled(self._report.ledger.obligations, parked=len(self._report.parked))
         await self._signal_mission()
-        if self._parked_some:
-            await self._serve_operators()
+        while self._parked_some:
+            # One decision at a time, each followed by the same commands: decisions that arrive
+            # together lead to the same commands as decisions that arrive one after the other.
+            await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
+            if not self._retries:
+                break
+            await self._compensate(self._retries.pop(0))
         await workflow.wait_condition(workflow.all_handlers_finished)
         self._show(RollbackStatus.ROLLED_BACK)
         return self._report
-
-    async def _collect(self) -> None:
-        """Collect the obligations of the legs that an earlier rollback has not settled."""
-        self._show(RollbackStatus.COLLECTING)
-        wanted = CollectLedgerInput(
-            mission_id=self._input.mission_id,
-            ledger=self._input.ledger,
-            take_over=self._input.take_over,
-            abandoned=self._input.abandoned,
-        )
-        pause = _FIRST_PAUSE
-        while (collected := await self._collected(wanted)) is None:
-            await workflow.sleep(pause, summary=ui.UNTIL_ROLLBACK)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        self.stall("")
-        ledger = collected.ledger.ordered_back(self._input.order)
-        self._report = self._report.model_copy(update={"ledger": ledger, "notes": collected.notes})
-        logs.rollback_began(ledger.obligations)
-        self._parked_some = bool(self._report.parked)
-        self._show(RollbackStatus.ROLLING_BACK)
 
     async def _collected(self, wanted: CollectLedgerInput) -> CollectLedgerOutput | None:
         """Return the ledger; None if it cannot be read now, which operators see as parked."""
@@ -126,7 +128,7 @@ class RollbackWorkflow:
                 names.COLLECT_LEDGER,
                 wanted,
                 result_type=CollectLedgerOutput,
-                summary=ui.COLLECT_LEDGER,
+                summary="collect the ledger",
                 start_to_close_timeout=timedelta(seconds=60),
                 heartbeat_timeout=running.HEARTBEAT,
                 retry_policy=RetryPolicy(
@@ -142,67 +144,59 @@ class RollbackWorkflow:
             self.stall(first_words(error))
         return None
 
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the rollback's activities; None: the workflow's own."""
-
     def stall(self, why: str) -> None:
         """Show why the rollback cannot begin; empty: it can."""
         if self._phase is RollbackStatus.COLLECTING and why != self._report.blocked:
             self._report = self._report.model_copy(update={"blocked": why})
             self._show(self._phase)
 
-    async def _serve_operators(self) -> None:
-        """Retry as operators ask, in the order of their requests, until nothing is parked.
-
-        One decision at a time, each followed by the same commands: decisions that arrive together
-        lead to the same commands as decisions that arrive one after the other.
-        """
-        while True:
-            await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
-            if not self._retries:
-                return
-            await self._compensate(self._retries.pop(0))
-
     async def _compensate(self, obligation_id: str) -> None:
         """Try as often as the policy allows, one by one: effects may depend on each other."""
         self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
-        await self._wait_until_settled(obligation)
+        if obligation.state is ObligationState.INTENDED:
+            # While the call may still arrive, a cancel would find nothing, and come before it.
+            await self._sleep(obligation, obligation.deadline, "can no longer arrive")
         most = obligation.cancel_max_attempts
         retries = CompensationRetries(max_attempts=most, waited_for_state=self._waited_for_state)
         failure: CompensationFailure | None = None
         while not retries.exhausted:
             if retries.pause:
-                await self._pause(obligation, retries.pause)
+                await self._sleep(obligation, workflow.now() + retries.pause, "is tried again")
             due = self._report.ledger.obligation(obligation_id)
             due = due.model_copy(update={"missing_for": retries.missing})
             failure = await self._try(due, on_any_worker=retries.waited_for_state > timedelta(0))
             if failure is None:
-                logs.obligation_tried(self._report.ledger.obligation(obligation_id))
-                return
+                break
             retries = retries.after(failure)
             self._waited_for_state = retries.waited_for_state
         failed = self._report.ledger.obligation(obligation_id)
-        if failure is not None and failure.stalled:
+        if retries.exhausted and failure is not None and failure.stalled:
             self._write(failed.deferred(at=workflow.now(), note=retries.exhausted))
-            self._look_for_a_worker(failed)
+            if obligation_id not in self._looking:  # an operator may be faster
+                self._looking[obligation_id] = asyncio.create_task(self._resume(failed))
             return
-        self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
-        logs.obligation_tried(self._report.ledger.obligation(obligation_id))
+        if retries.exhausted:
+            self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
+        tried = self._report.ledger.obligation(obligation_id)
+        named = {"tool": tried.tool, "state": str(tried.state)}
+        logs.write("%s: %s", obligation_id, tried.state, **named)
 
-    def _look_for_a_worker(self, obligation: Obligation) -> None:
-        """Resume a deferred obligation once some worker can; an operator may be faster."""
-        if obligation.obligation_id not in self._looking:
-            task = asyncio.create_task(self._resume(obligation))
-            self._looking[obligation.obligation_id] = task
+    async def _sleep(self, obligation: Obligation, moment: datetime, until_it: str) -> None:
+        """Wait for the next attempt, and show its time."""
+        self._next_try = (obligation.obligation_id, moment)
+        workflow.set_current_details(self._page().markdown())
+        summary = markdown_summary(f"until {obligation.tool} {until_it}: {obligation.title}")
+        await workflow.sleep(until(moment), summary=summary)
+        self._next_try = None
 
     async def _resume(self, obligation: Obligation) -> None:
+        """Resume a deferred obligation once some worker can."""
         needed = MissingState(
             error_type=CatalogNotFound.__name__, catalog=obligation.catalog_digest
         )
         self._looks += 1
-        await until_there(
+        await running.until_there(
             needed, rounds=self._looks - 1, longest=_LONGEST_LOOK, queue=obligation.task_queue
         )
         self._looking.pop(obligation.obligation_id)
@@ -230,29 +224,7 @@ class RollbackWorkflow:
         self._write(obligation.compensated(outcome, at=workflow.now()))
         return None
 
-    async def _pause(self, obligation: Obligation, pause: timedelta) -> None:
-        """Wait for the next attempt, and show its time."""
-        self._next_try = NextTry(obligation.obligation_id, workflow.now() + pause)
-        ui.draw_rollback(self._page())
-        summary = ui.summary(ui.UNTIL_RETRY, tool=obligation.tool, what=obligation.title)
-        await workflow.sleep(pause, summary=summary)
-        self._next_try = None
-
-    async def _wait_until_settled(self, obligation: Obligation) -> None:
-        """Wait until a call whose outcome is unknown can no longer arrive.
-
-        An earlier cancel would find nothing, and the late booking would arrive after its cancel.
-        """
-        if obligation.state is not ObligationState.INTENDED:
-            return
-        self._next_try = NextTry(obligation.obligation_id, obligation.deadline)
-        ui.draw_rollback(self._page())
-        summary = ui.summary(ui.UNTIL_SETTLED, tool=obligation.tool, what=obligation.title)
-        await workflow.sleep(until(obligation.deadline), summary=summary)
-        self._next_try = None
-
     async def _signal_mission(self) -> None:
-        """Report to the mission, which may be waiting for the rollback."""
         owner = self._input.workflow_id or self._input.mission_id
         handle = workflow.get_external_workflow_handle(owner)
         try:
@@ -267,10 +239,7 @@ class RollbackWorkflow:
         if parked is None:
             raise self._not_parked(decision)
         resolved = parked.resolved(
-            decision.resolution,
-            at=workflow.now(),
-            operator=decision.operator,
-            note=decision.note,
+            decision.resolution, at=workflow.now(), operator=decision.operator, note=decision.note
         )
         self._write(resolved)
         if decision.resolution == "retry":
@@ -284,10 +253,8 @@ class RollbackWorkflow:
             raise self._not_parked(decision)
 
     def _not_parked(self, decision: ResolveInput) -> ApplicationError:
-        wanted = decision.obligation_id
-        return refuse(
-            QuestionError(wanted, self._report.why_not_parked(wanted), code="ObligationNotParked")
-        )
+        wanted, why = decision.obligation_id, self._report.why_not_parked(decision.obligation_id)
+        return refuse(QuestionError(wanted, why, code="ObligationNotParked"))
 
     def report(self) -> RollbackReport:
         """Return the current report of the rollback."""
@@ -313,7 +280,7 @@ class RollbackWorkflow:
         page = self._page()
         found_the_same = self._shown is not None and page.found_by == self._shown.found_by
         if found_the_same:
-            ui.draw_rollback(page)
+            workflow.set_current_details(page.markdown())
         else:
             ui.show_rollback(page)
         self._shown = page

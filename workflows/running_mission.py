@@ -7,14 +7,8 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.limits import Used, out_of_time
-    from orchestrator.core.record import JsonObject
-    from orchestrator.messages.leg import HandedOver, HandOverAsked, LegInput, LegResult
-    from orchestrator.messages.mission import (
-        BegunPlan,
-        CarriedMission,
-        MissionInput,
-        MissionStatus,
-    )
+    from orchestrator.messages.leg import LegInput, LegResult
+    from orchestrator.messages.mission import BegunPlan, CarriedMission, MissionInput, MissionStatus
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.planning.models import LegPlan
     from orchestrator.saga.ledger import Ledger
@@ -26,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.legs import Legs
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_hold import MissionHold
-    from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
+    from orchestrator.workflows.mission_limits import MissionLimits
     from orchestrator.workflows.plan_talk import PlanTalk
 
 
@@ -34,12 +28,7 @@ class RunningMission:
     """The request, the plan, the legs and their shared objects; a new run continues from it."""
 
     def __init__(self, mission: MissionInput, changed: Callable[[], None]) -> None:
-        """Begin, or continue from the state of the previous run.
-
-        Args:
-            mission: as given to the run.
-            changed: called after each change that is shown.
-        """
+        """Begin, or continue from the previous run; `changed` is called after each shown change."""
         info = workflow.info()
         # Anybody who may start workflows can claim any state: only a continued run has one.
         carried = mission.carried if info.continued_run_id else None
@@ -66,7 +55,10 @@ class RunningMission:
         self.legs = Legs()
         self.live_ledger = MergedLedger(self.legs.ledgers)
         self.budget = MissionBudget(request.budget)
-        self.limits = MissionLimits(self._limits_of_legs, carried.planning if carried else None)
+        self.limits = MissionLimits(
+            lambda: {leg_id: leg.limits for leg_id, leg in self.legs.under_way.items()},
+            carried.planning if carried else None,
+        )
         self.rules = SameAgainRules(carried.again if carried else (), changed)
         self.hand_overs = HandOvers(
             self.mission_id,
@@ -81,17 +73,17 @@ class RunningMission:
         self.shared = SharedByLegs(
             budget=self.budget,
             limits=self.limits,
-            hand_over=self._hand_over,
+            hand_over=lambda asked: self.hand_overs.hand_over(
+                asked, self.plan, self.catalog.digest, approved=self.talk.is_approved
+            ),
             ledger=self.live_ledger,
             changed=changed,
             rules=self.rules,
             is_winding_down=lambda: self.is_winding_down,
         )
-        if carried is not None:
-            self._resume(carried)
-
-    def _resume(self, carried: CarriedMission) -> None:
-        """Restore the previous run's state: the first update of this run may refer to it."""
+        if carried is None:
+            return
+        # At once: the first update of this run may refer to the previous run's state.
         self.status = MissionStatus.RUNNING
         self.limits.take_plan(carried.plan.limits, Used())
         for result in carried.results:
@@ -141,8 +133,6 @@ class RunningMission:
         self.status = status
         self.changed()
 
-    # -- time -------------------------------------------------------------------------------------
-
     @property
     def longest(self) -> timedelta:
         """The maximum duration of the mission."""
@@ -156,8 +146,6 @@ class RunningMission:
         passed = workflow.now() - self.started_at
         limit = out_of_time(self.limits.limits.wall_clock, passed, of="the mission")
         return "the mission's deadline has passed" if limit is None else str(limit)
-
-    # -- legs -------------------------------------------------------------------------------------
 
     def start_ready(self) -> None:
         """Start each leg whose dependencies have ended; while winding down, the new run does."""
@@ -189,7 +177,11 @@ class RunningMission:
             leg=leg,
             inputs={**request.inputs, **leg.inputs},
             facts=tuple(f for needed in leg.depends_on for f in results[needed].facts),
-            outputs_of=self._outputs_for(leg),
+            outputs_of={
+                one.written.workflow_id: results[one.leg_id].outputs
+                for one in self.plan.legs
+                if one.leg_id in leg.depends_on and one.written is not None
+            },
             budget=request.budget,
             policy=request.policy,
             # The goal of a workflow's step has the effects that the workflow orders.
@@ -202,14 +194,6 @@ class RunningMission:
             started_at=self.talk.said_at,
         )
 
-    def _outputs_for(self, leg: LegPlan) -> dict[str, JsonObject]:
-        """Return the outputs of the written workflows that a leg depends on, by workflow id."""
-        return {
-            one.written.workflow_id: self.legs.results[one.leg_id].outputs
-            for one in self.plan.legs
-            if one.leg_id in leg.depends_on and one.written is not None
-        }
-
     def _covered(self, leg: LegPlan) -> tuple[Order, ...]:
         """Return the orders of a leg that a standing approval may cover."""
         policy = self.request.policy.confirmation
@@ -220,11 +204,3 @@ class RunningMission:
             return leg.orders
         orders = {one.leg_id: one.orders for one in self.plan.legs if not one.handed_over_by}
         return covered_orders(orders, self.request.orders).get(leg.leg_id, ())
-
-    def _limits_of_legs(self) -> dict[str, LegLimits]:
-        return {leg_id: leg.limits for leg_id, leg in self.legs.under_way.items()}
-
-    async def _hand_over(self, asked: HandOverAsked) -> HandedOver:
-        return await self.hand_overs.hand_over(
-            asked, self.plan, self.catalog.digest, approved=self.talk.is_approved
-        )

@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.open_waits import wait_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.workflows import ui
-    from orchestrator.workflows.confirmation import gate_of
+    from orchestrator.workflows.confirmation import ConfirmationGate
     from orchestrator.workflows.failures import WORK_FAILURES, refuse
     from orchestrator.workflows.scope import work_for
 
@@ -37,18 +37,11 @@ with workflow.unsafe.imports_passed_through():
         from orchestrator.workflows.guarded_call import GuardedCall
         from orchestrator.workflows.tool_saga import ToolSaga
 
-_OURS: Final = frozenset(
-    {
-        names.MISSION_WORKFLOW,
-        names.ROLLBACK_WORKFLOW,
-        names.SWEEP_WORKFLOW,
-        names.PLAN_WORKFLOW,
-        names.SESSION_WORKFLOW,  # it makes its desk itself
-        names.SESSION_CALL_WORKFLOW,
-    }
-)
-
-
+_OURS: Final = frozenset({
+    names.MISSION_WORKFLOW, names.ROLLBACK_WORKFLOW, names.SWEEP_WORKFLOW, names.PLAN_WORKFLOW,
+    names.SESSION_WORKFLOW, names.SESSION_CALL_WORKFLOW,
+})  # fmt: skip
+"""A session makes its desk itself."""
 MISUSED: Final = "ToolSagaMisused"
 
 
@@ -189,7 +182,7 @@ class Desk:
         decision = envelope.decision
         saga = self.sagas.get(names.mission_of(decision.confirmation_id))
         try:
-            gate_of(saga.decisions if saga is not None else ()).check(decision)
+            ConfirmationGate(saga.decisions if saga is not None else ()).check(decision)
         except ApplicationError as refusal:
             return refusal
         return misused(f"no card {decision.confirmation_id} is open here")
@@ -238,11 +231,9 @@ class Desk:
         }
         self._shown = ui.note_waits(waits, before=self._shown)
         kinds = sorted({wait.waits_for for one in waits.values() if (wait := wait_of(one))})
-        sagas = [saga_id for saga_id in self.sagas if self._has_wait(saga_id, waits)]
+        waiting = {names.mission_of(wait) for wait in waits}
+        sagas = [saga_id for saga_id in self.sagas if saga_id in waiting]
         self._found_by = ui.note_saga(sagas, kinds, before=self._found_by)
-
-    def _has_wait(self, saga_id: str, waits: Iterable[str]) -> bool:
-        return any(names.mission_of(wait) == saga_id for wait in waits)
 
 
 def desk_of_run() -> Desk:
@@ -268,7 +259,6 @@ def desk_of_run() -> Desk:
 
 
 def _own_update() -> str | None:
-    """Return the name of an update, defined by the workflow itself, that a desk would replace."""
     for name in (names.DECIDE_UPDATE, names.ANSWER_UPDATE):
         if workflow.get_update_handler(name) is not None:
             return name

@@ -6,7 +6,7 @@ the ledger before the leg ends, even if a cancel request arrives while the call 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from temporalio import workflow
@@ -18,14 +18,13 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.observed import ObservedCall, ObserveInput
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from orchestrator.planning.models import CallTool
-    from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.outcome import InputGiven, InputWanted, ToolOutcome
     from orchestrator.saga.own_cancels import cancellable, obligations_named
     from orchestrator.workflows import calls, ui
     from orchestrator.workflows.failures import WORK_FAILURES
-    from orchestrator.workflows.missing_state import Postponed, pause_of, wait_for, wait_in_sight
     from orchestrator.workflows.progress import Progress
     from orchestrator.workflows.questions import Questions
+    from orchestrator.workflows.running import Postponed, pause_of, wait_for, wait_in_sight
     from orchestrator.workflows.scope import task_queue
     from orchestrator.workflows.waiting import finish_despite_cancel
 
@@ -44,14 +43,14 @@ async def send(allowed: PreparedCall, progress: Progress, questions: Questions) 
             same.
     """
     attempts = progress.leg.policy.call_attempts if allowed.repeatable else 1
-    call = _by_reference(_call_of(allowed), progress)
+    call = _by_reference(allowed.made, progress)
     acting = progress.state.acting
     wanted = acting.wanted if acting is not None else None
     cancelled = False
     if wanted is None:
         progress.count_call(call.tool)
 
-    def again(call: ToolCall, answer: ToolOutcome | Postponed, _: int) -> ToolCall:
+    def again(call: ToolCall, answer: ToolOutcome | Postponed) -> ToolCall:
         """Return a postponed call with another deadline: for the first time, or the same again."""
         arrived = call.may_have_arrived
         if isinstance(answer, Postponed):
@@ -87,9 +86,6 @@ async def _input_for(
     """Return the answer to a server, and True if a cancel request came before it.
 
     For a call that `is_over` there is no question, and the server learns that it was withdrawn.
-
-    Raises:
-        asyncio.CancelledError: a new run of the mission continues to wait.
     """
     if is_over:
         return wanted.answered(None, withdrawn=True), True
@@ -109,11 +105,7 @@ async def _input_for(
 
 
 async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, bool]:
-    """Make a call without its guards, and record it in the ledger and for the planner.
-
-    Returns:
-        The call; and True if a cancel request arrived meanwhile.
-    """
+    """Make a call without its guards, and record it; True: a cancel request arrived meanwhile."""
     leg = progress.leg
     message = ObserveInput(
         **leg.call_of(wanted.tool).ref,
@@ -142,12 +134,25 @@ async def observe(wanted: CallTool, progress: Progress) -> tuple[ObservedCall, b
 def _due(call: ToolCall, allowed: PreparedCall, attempts: int, progress: Progress) -> ToolCall:
     """Record the call in the ledger; return it with the deadline after which it is not sent."""
     deadline = workflow.now() + longest_call(timedelta(seconds=call.timeout_s), attempts)
-    ledger = _written_ahead(progress.state.ledger, allowed, deadline=deadline)
+    grant, cancel, obligation = allowed.made.grant, allowed.cancel, allowed.obligation
+    written: dict[str, object] = {
+        "written_at": workflow.now(),
+        "confirmed_by": grant.approver if grant else None,
+    }
+    if cancel is not None:
+        cancel = cancel.model_copy(update=written)
+    if obligation is not None:
+        price = allowed.limit.approved if allowed.limit is not None else None
+        noted = {**written, "deadline": deadline, "approved_price": price}
+        # A rollback finds the agent's credentials on the task queue of the agent's calls.
+        noted["task_queue"] = task_queue()
+        obligation = obligation.model_copy(update=noted)
+    ledger = progress.state.ledger.sending(obligation, cancel)
     progress.write(ledger)
     # The call carries its ledger entry, so that raw history alone shows its possible effect.
     times: dict[str, object] = {"limit": allowed.limit}
-    if allowed.obligation is not None:
-        times["obligation"] = ledger.obligation(allowed.obligation.obligation_id)
+    if obligation is not None:
+        times["obligation"] = ledger.obligation(obligation.obligation_id)
     if allowed.cancel is not None:
         times["cancels"] = ledger.cancel(allowed.cancel.call_id)
         times["named"] = obligations_named(cancellable(progress.mission_ledger()), allowed.cancel)
@@ -160,7 +165,7 @@ _Answer = ToolOutcome | Postponed
 
 
 async def _outcomes_of(
-    sent: Sequence[ToolCall], attempts: int, again: Callable[[ToolCall, _Answer, int], ToolCall]
+    sent: Sequence[ToolCall], attempts: int, again: Callable[[ToolCall, _Answer], ToolCall]
 ) -> tuple[list[ToolOutcome], bool]:
     """Return the outcomes of calls, and True if a cancel request arrived meanwhile.
 
@@ -173,46 +178,34 @@ async def _outcomes_of(
         work = _all([calls.invoke_tool(call, attempts=attempts) for call in due.values()])
         came, cancelled = await finish_despite_cancel(work)
         answers |= dict(zip(due, came, strict=True))
-        held = _held(answers, waited)
+        held: dict[int, tuple[_Answer, timedelta]] = {}
+        for n, answer in answers.items():
+            pause = timedelta(0) if isinstance(answer, Postponed) else pause_of(answer, waited)
+            if pause is not None:
+                held[n] = answer, pause
         if held and not cancelled:
             first, pause = next(iter(held.values()))
-            cancelled = not await _is_over(first, pause, rounds)
+            try:
+                if isinstance(first, Postponed):
+                    await wait_for(first.missing, first.why, rounds=rounds)
+                else:
+                    await wait_in_sight(pause, first.why)
+            except WORK_FAILURES as error:
+                if not is_cancelled_exception(error):
+                    raise
+                cancelled = True
             waited += pause
         if not held or cancelled:
-            return [_settled(answer) for answer in answers.values()], cancelled
+            return [
+                answer if isinstance(answer, ToolOutcome) else answer.not_sent
+                for answer in answers.values()
+            ], cancelled
         rounds += 1
-        due = {n: again(due[n], answer, rounds) for n, (answer, _) in held.items()}
+        due = {n: again(due[n], answer) for n, (answer, _) in held.items()}
 
 
 async def _all(calls_made: Sequence[Awaitable[_Answer]]) -> list[_Answer]:
     return await asyncio.gather(*calls_made)
-
-
-def _held(
-    answers: Mapping[int, _Answer], waited: timedelta
-) -> dict[int, tuple[_Answer, timedelta]]:
-    """Return the calls that are sent later, with the pause that their provider needs."""
-    held: dict[int, tuple[_Answer, timedelta]] = {}
-    for n, answer in answers.items():
-        if isinstance(answer, Postponed):
-            held[n] = answer, timedelta(0)
-        elif (pause := pause_of(answer, waited)) is not None:
-            held[n] = answer, pause
-    return held
-
-
-async def _is_over(held: _Answer, pause: timedelta, rounds: int) -> bool:
-    """Wait until a call can be sent; return False if a cancel request came first."""
-    try:
-        if isinstance(held, Postponed):
-            await wait_for(held.missing, held.why, rounds=rounds)
-        else:
-            await wait_in_sight(pause, held.why)
-    except WORK_FAILURES as error:
-        if is_cancelled_exception(error):
-            return False
-        raise
-    return True
 
 
 async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) -> tuple[int, ...]:
@@ -228,8 +221,8 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
         asyncio.CancelledError: a cancel request arrived meanwhile; the answers are recorded.
     """
     attempts = progress.leg.policy.call_attempts
-    sent = [_by_reference(_call_of(read), progress) for read in reads.values()]
-    outcomes, cancelled = await _outcomes_of(sent, attempts, lambda call, _, __: call)
+    sent = [_by_reference(read.made, progress) for read in reads.values()]
+    outcomes, cancelled = await _outcomes_of(sent, attempts, lambda call, _: call)
     done: list[int] = []
     for (part, read), outcome in zip(reads.items(), outcomes, strict=True):
         if outcome.asks is not None:
@@ -238,26 +231,11 @@ async def read_at_once(reads: Mapping[int, PreparedCall], progress: Progress) ->
         progress.begin_part(part)
         _settle(read, outcome, progress)
         why = outcome.reason or outcome.contract_breach
-        did = f"call {_call_of(read).tool}"
+        did = f"call {read.made.tool}"
         progress.record(did, outcome.kind, why, at=outcome.answered_at)
     if cancelled:
         raise asyncio.CancelledError
     return tuple(done)
-
-
-def _settled(answer: ToolOutcome | Postponed) -> ToolOutcome:
-    """Return the answer, or the outcome of a call that will have no answer."""
-    if isinstance(answer, ToolOutcome):
-        return answer
-    if answer.may_have_arrived:
-        return ToolOutcome(kind="unknown", reason=f"not asked about again: {answer.why}")
-    return ToolOutcome(kind="rejected", reason=f"not sent: {answer.why}")
-
-
-def _call_of(allowed: PreparedCall) -> ToolCall:
-    if allowed.call is None:
-        raise RuntimeError(f"{allowed.title} cannot be called")
-    return allowed.call
 
 
 def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
@@ -268,47 +246,24 @@ def _by_reference(call: ToolCall, progress: Progress) -> ToolCall:
     return call.model_copy(update=changes)
 
 
-def _answered(outcome: ToolOutcome, progress: Progress) -> dict[str, object]:
-    """Return the parts of an answer that only a written workflow reads."""
-    if (wanted := progress.written_call) is None:
-        return {}
-    headers = {name: outcome.headers[name] for name in wanted.headers if name in outcome.headers}
-    return {"status": outcome.status, "headers": headers}
-
-
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:
     """Return True if only a rollback can find out the effect of the call."""
     return outcome.kind == "unknown" and (allowed.obligation or allowed.cancel) is not None
 
 
-def _written_ahead(ledger: Ledger, allowed: PreparedCall, *, deadline: datetime) -> Ledger:
-    """Return the ledger with the effects that this call may cancel and leave, before it is sent."""
-    grant = _call_of(allowed).grant
-    written: dict[str, object] = {
-        "written_at": workflow.now(),
-        "confirmed_by": grant.approver if grant else None,
-    }
-    cancel, obligation = allowed.cancel, allowed.obligation
-    if cancel is not None:
-        cancel = cancel.model_copy(update=written)
-    if obligation is not None:
-        price = allowed.limit.approved if allowed.limit is not None else None
-        noted = {**written, "deadline": deadline, "approved_price": price}
-        # A rollback finds the agent's credentials on the task queue of the agent's calls.
-        noted["task_queue"] = task_queue()
-        obligation = obligation.model_copy(update=noted)
-    return ledger.sending(obligation, cancel)
-
-
 def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> None:
     """Store the outcome: in the ledger, which determines the spending, and for the planner."""
-    call = _call_of(allowed)
+    call = allowed.made
     # Not workflow.now(): after a worker's death this may still be an earlier time, and the rollback
     # follows the order of these times.
     at = outcome.answered_at or workflow.now()
     made, cancel = allowed.obligation, allowed.cancel
     ledger = progress.state.ledger
     progress.write(ledger.answered(made, cancel, outcome, at=at, limit=allowed.limit))
+    read: dict[str, object] = {}
+    if (wanted := progress.written_call) is not None:
+        kept = {name: outcome.headers[name] for name in wanted.headers if name in outcome.headers}
+        read = {"status": outcome.status, "headers": kept}
     progress.observe(
         # The arguments as the planner wrote them: it compares new calls with earlier ones.
         CallTool(tool=call.tool, arguments=as_written(call.arguments)),
@@ -319,5 +274,5 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         price=outcome.price,
         at=at,
         body_ref=outcome.body_ref,
-        **_answered(outcome, progress),
+        **read,
     )

@@ -8,7 +8,7 @@ returns one.
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pydantic import Field
@@ -33,7 +33,6 @@ with workflow.unsafe.imports_passed_through():
         WantedCall,
     )
     from orchestrator.messages.step import OfferOutput
-    from orchestrator.workflows import ui
     from orchestrator.workflows.failures import first_words, refuse
     from orchestrator.workflows.guarded_call import ToolCallFailed
     from orchestrator.workflows.saga_desk import Desk
@@ -149,7 +148,14 @@ class SessionWorkflow:
         """Begin a call, unless a call of its key exists; return its id."""
         self._touched = workflow.now()
         if wanted.tool not in self._known_tools:
-            await self._check_tool(wanted.tool)
+            try:
+                await self._saga.offered([wanted.tool], "")
+            except ActivityError as error:
+                cause = error.cause
+                if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
+                    raise self._refused("ToolUnknown", cause.message) from error
+                raise
+            self._known_tools.add(wanted.tool)
             self.check_begin(wanted)  # others may have begun calls meanwhile
         call_id = _call_id(wanted)
         if call_id not in self._calls:
@@ -185,16 +191,6 @@ class SessionWorkflow:
             )
         if "*" in wanted.tool or "?" in wanted.tool or "[" in wanted.tool:
             raise self._refused("ToolUnknown", f"{wanted.tool!r} is no name of a tool")
-
-    async def _check_tool(self, tool: str) -> None:
-        try:
-            await self._saga.offered([tool], "")
-        except ActivityError as error:
-            cause = error.cause
-            if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
-                raise self._refused("ToolUnknown", cause.message) from error
-            raise
-        self._known_tools.add(tool)
 
     def _start(self, call_id: str) -> None:
         """Start a call that was begun and not started; a new run starts those of its past."""
@@ -241,7 +237,9 @@ class SessionWorkflow:
     @outcome.validator
     def check_outcome(self, asked: CallQuery) -> None:
         """Refuse the id of no call."""
-        self._check_known(asked.call_id)
+        if asked.call_id not in self._calls:
+            reason = f"it has no call {asked.call_id!r}; give an id of `begin`"
+            raise self._refused("CallUnknown", reason)
 
     @workflow.update(name=names.OFFER_UPDATE)
     async def offer(self, wanted: SessionOffer) -> OfferOutput:
@@ -312,20 +310,18 @@ class SessionWorkflow:
             if self._tasks:
                 await workflow.wait_condition(lambda: self._end is not None or not self._tasks)
             elif workflow.now() < due:
-                await self._wait(until(due))
+                with contextlib.suppress(TimeoutError):
+                    await workflow.wait_condition(
+                        lambda: self._end is not None or self._is_ready_for_new_run(),
+                        timeout=until(due),
+                        timeout_summary="the session's idle limit",
+                    )
             elif self._terms.on_idle == "park":
                 await self._parked(due)
             else:
                 reason = f"nobody has touched the session for {self._terms.idle_limit}"
                 self._end = EndSession(how="rollback", reason=reason)
         return self._end
-
-    async def _wait(self, longest: timedelta) -> None:
-        def is_over() -> bool:
-            return self._end is not None or self._is_ready_for_new_run()
-
-        with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(is_over, timeout=longest, timeout_summary=ui.SESSION_IDLE)
 
     async def _parked(self, due: datetime) -> None:
         """Show that nobody uses the session, until somebody does."""
@@ -368,15 +364,9 @@ class SessionWorkflow:
         memo[names.TERMS_MEMO] = self._terms.digest
         workflow.continue_as_new(SessionInput(**dict(self._terms), before=state), memo=memo)
 
-    # -- refusals ---------------------------------------------------------------------------------
-
     def _check_not_over(self) -> None:
         if self._end is not None:
             raise self._refused("SessionOver", "it is over; start another with client.session()")
-
-    def _check_known(self, call_id: str) -> None:
-        if call_id not in self._calls:
-            raise self._refused("CallUnknown", f"it has no call {call_id!r}; give an id of `begin`")
 
     def _refused(self, code: str, reason: str) -> ApplicationError:
         return refuse(SessionError(workflow.info().workflow_id, reason, code=code))

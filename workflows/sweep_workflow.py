@@ -4,13 +4,14 @@ Invariant: `swept_until` moves only past missions that were dealt with. A missio
 examined is examined again by the next sweep. A long sweep continues as new.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.rollback import (
         FindStrandedInput,
@@ -20,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
         SweepInput,
         SweepReport,
     )
-    from orchestrator.workflows import running, ui
+    from orchestrator.workflows import running
     from orchestrator.workflows.failures import first_words
 
 _PAGES_PER_RUN = 10
@@ -36,24 +37,29 @@ class SweepWorkflow:
     @workflow.run
     async def run(self, sweep: SweepInput) -> SweepReport:
         """Examine each mission once; return the rollbacks that were started."""
-        sweep = _begun(sweep)
+        if sweep.began_at is None:  # it starts where the schedule's last sweep stopped
+            last = workflow.get_last_completion_result(SweepReport)
+            since = last.swept_until - _LAG if last is not None and last.swept_until else None
+            changes = {"began_at": workflow.now(), "closed_after": since}
+            sweep = sweep.model_copy(update=changes)
+        report = sweep.report
         for _ in range(_PAGES_PER_RUN):
             page = await _found(sweep)
             for mission_id in page.mission_ids:
-                sweep = _noted(sweep, await _recover(mission_id))
-            sweep = sweep.model_copy(update={"page_token": page.page_token})
+                recovery = await _recover(mission_id)
+                noted: dict[str, object] = {"looked_at": report.looked_at + 1}
+                if recovery.done in ("started", "restarted"):
+                    noted["started"] = (*report.started, recovery.mission_id)
+                if recovery.done == "unreadable":
+                    noted["unreadable"] = (*report.unreadable, recovery)
+                report = report.model_copy(update=noted)
+            sweep = sweep.model_copy(update={"page_token": page.page_token, "report": report})
             if not page.page_token:
-                return _concluded(sweep)
+                until = sweep.began_at
+                if report.unreadable:
+                    until = sweep.closed_after + _LAG if sweep.closed_after is not None else None
+                return report.model_copy(update={"swept_until": until})
         workflow.continue_as_new(sweep)
-
-
-def _begun(sweep: SweepInput) -> SweepInput:
-    """Return the current sweep; a new sweep starts where its schedule's last one stopped."""
-    if sweep.began_at is not None:
-        return sweep
-    last = workflow.get_last_completion_result(SweepReport)
-    since = last.swept_until - _LAG if last is not None and last.swept_until else None
-    return sweep.model_copy(update={"began_at": workflow.now(), "closed_after": since})
 
 
 async def _found(sweep: SweepInput) -> FindStrandedOutput:
@@ -62,7 +68,7 @@ async def _found(sweep: SweepInput) -> FindStrandedOutput:
         names.FIND_STRANDED,
         FindStrandedInput(closed_after=sweep.closed_after, page_token=sweep.page_token),
         result_type=FindStrandedOutput,
-        summary=ui.FIND_STRANDED,
+        summary="find what was stopped",
         start_to_close_timeout=_SERVER_TIMEOUT,
         retry_policy=running.RETRY,
     )
@@ -75,27 +81,10 @@ async def _recover(mission_id: str) -> Recovery:
             names.RECOVER_MISSION,
             MissionRef(mission_id=mission_id),
             result_type=Recovery,
-            summary=ui.summary(ui.RECOVER_MISSION, mission_id=mission_id),
+            summary=markdown_summary(f"recover {mission_id}"),
             start_to_close_timeout=_SERVER_TIMEOUT,
             heartbeat_timeout=running.HEARTBEAT,
             retry_policy=RetryPolicy(maximum_attempts=3),
         )
     except ActivityError as error:
         return Recovery(mission_id=mission_id, done="unreadable", why=first_words(error))
-
-
-def _noted(sweep: SweepInput, recovery: Recovery) -> SweepInput:
-    report = sweep.report
-    changes: dict[str, object] = {"looked_at": report.looked_at + 1}
-    if recovery.done in ("started", "restarted"):
-        changes["started"] = (*report.started, recovery.mission_id)
-    if recovery.done == "unreadable":
-        changes["unreadable"] = (*report.unreadable, recovery)
-    return sweep.model_copy(update={"report": report.model_copy(update=changes)})
-
-
-def _concluded(sweep: SweepInput) -> SweepReport:
-    swept_until: datetime | None = sweep.began_at
-    if sweep.report.unreadable:
-        swept_until = sweep.closed_after + _LAG if sweep.closed_after is not None else None
-    return sweep.report.model_copy(update={"swept_until": swept_until})

@@ -23,10 +23,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.models import (
-        ConfirmationCard,
-        DecisionRecord,
-    )
+    from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
     from orchestrator.core.budget import Money, Spend
     from orchestrator.core.errors import UsageError
     from orchestrator.core.record import JsonObject, Record
@@ -38,27 +35,18 @@ with workflow.unsafe.imports_passed_through():
         rolls_back_at,
         why_not_repaired,
     )
-    from orchestrator.messages.leg import (
-        LegInput,
-        LegState,
-        LegWaiting,
-    )
+    from orchestrator.messages.leg import LegInput, LegState, LegWaiting
     from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy, OnFailure
-    from orchestrator.messages.observed import (
-        MODES,
-        OBSERVED,
-        Mode,
-        ObservedRun,
-    )
+    from orchestrator.messages.observed import MODES, OBSERVED, Mode, ObservedRun
     from orchestrator.messages.receipts import Receipt, receipts_of
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.session import KEY_PATTERN
-    from orchestrator.messages.step import OfferedTool, OfferInput
+    from orchestrator.messages.step import OfferedTool, OfferInput, OfferOutput
     from orchestrator.planning.models import CODE, AgentProfile, CallTool, Fact, LegPlan
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.obligation import ObligationState
     from orchestrator.saga.orders import Order
-    from orchestrator.workflows import calls, ui
+    from orchestrator.workflows import calls, running, ui
     from orchestrator.workflows.failures import WORK_FAILURES, first_words
     from orchestrator.workflows.guarded_call import GuardedCall, ToolCallFailed
     from orchestrator.workflows.leg_view import MergedLedger, facts_of
@@ -101,9 +89,7 @@ class SagaState(Record):
     taken: Spend = Field(default_factory=Spend, description="spending of the budget")
     facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
     decisions: tuple[DecisionRecord, ...] = ()
-    observed: bool | None = Field(
-        default=None, description="its calls are not guarded; None: it has made none"
-    )
+    observed: bool | None = Field(default=None, description="not guarded; None: no call was made")
 
 
 class SagaDecision(NamedTuple):
@@ -123,6 +109,9 @@ class ToolSaga:
     next run. The worker needs an `OrchestratorPlugin`, or is made with `workflows=[...]`
     (`run_worker`).
     """
+
+    task_queue: Final = None
+    """Of the saga's activities; None: the workflow's own."""
 
     def __init__(
         self,
@@ -154,7 +143,13 @@ class ToolSaga:
             ApplicationError: the name is not valid, or the mode is not that of the previous run.
             UsageError: the caller is not a workflow.
         """
-        _check_place(name)
+        if not _NAME.fullmatch(name):
+            raise misused(f"{name!r} is no name of a saga: it has to match {_NAME.pattern}")
+        if not workflow.in_workflow():
+            raise UsageError(
+                "a ToolSaga is of a Temporal workflow: make it in the workflow's run method; "
+                "elsewhere, MissionClient starts a mission"
+            )
         info = workflow.info()
         self.saga_id: Final = names.saga_id(name, info.workflow_id, info.first_execution_run_id)
         """Id of the saga in `rollback show`, and prefix of its card ids."""
@@ -178,7 +173,12 @@ class ToolSaga:
         self._under_way: dict[str, GuardedCall] = {}
         self._beginning = 0
         self._is_over = False
-        self._ledger = MergedLedger(self._ledgers)
+        self._ledger = MergedLedger(
+            lambda: [
+                self._state.ledger,
+                *(call.progress.state.ledger for call in self._under_way.values()),
+            ]
+        )
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failed: list[str] = []
         self._desk: Desk | None = None
@@ -232,10 +232,6 @@ class ToolSaga:
         if self._rolled_back is not None:
             return self._rolled_back
         return self._ledger()
-
-    def _ledgers(self) -> list[Ledger]:
-        under_way = (call.progress.state.ledger for call in self._under_way.values())
-        return [self._state.ledger, *under_way]
 
     @property
     def is_calling(self) -> bool:
@@ -317,11 +313,7 @@ class ToolSaga:
 
     def _new_call(self, terms: LegInput) -> GuardedCall:
         return GuardedCall(
-            terms,
-            self._budget,
-            self._limits,
-            changed=self.changed,
-            ledger=lambda: self.ledger,
+            terms, self._budget, self._limits, changed=self.changed, ledger=lambda: self.ledger
         )
 
     # -- before a rollback ------------------------------------------------------------------------
@@ -451,7 +443,14 @@ class ToolSaga:
         """Return the tools to offer to an agent, for frameworks without a method above."""
         digest = (await self._pinned()).digest
         wanted = OfferInput(catalog_digest=digest, tools=tuple(tools), request=request)
-        return await calls.offer_tools(wanted)
+        offered = await running.run_locally(
+            names.OFFER_TOOLS,
+            wanted,
+            result_type=OfferOutput,
+            summary="choose the tools that an agent is offered",
+            **running.LOCAL,
+        )
+        return offered.tools
 
     def _next_id(self, key: str | None) -> str:
         if key is None:
@@ -505,7 +504,14 @@ class ToolSaga:
             }
         )
         if not self._observed:  # its calls have no cards
-            facts = _newest((*self._state.facts, *facts_of(done)))
+            kept: list[Fact] = []
+            left = _MOST_FACT_CHARACTERS
+            for fact in reversed((*self._state.facts, *facts_of(done))[-_MOST_FACTS:]):
+                left -= len(fact.model_dump_json())
+                if left < 0:
+                    break
+                kept.append(fact)
+            facts = tuple(reversed(kept))
             self._state = self._state.model_copy(update={"facts": facts})
         self.changed()
 
@@ -576,14 +582,17 @@ class ToolSaga:
             self._note("" if error is None else first_words(error), ended=True)
             await self._close()
             return
-        failure = self._failure_of_block() if error is None else None
-        if failure is not None:
-            await self._roll_back(failure)
-            await self._close()
-            raise failure
-        kept = self._decision is not None and self._decision.kept is not None and self._is_decided
-        if error is not None and not kept:
-            await self._roll_back(error)
+        decided, lost = self._decision, error
+        if error is None:  # the block may have caught a failure for which all is rolled back
+            doubts = (o for o in self.ledger.obligations if o.state is ObligationState.INTENDED)
+            if (doubt := next(doubts, None)) is not None:
+                reason = "whether it took effect is unknown; all was rolled back"
+                lost = ToolCallFailed(doubt.tool, "unknown", reason)
+            elif decided is not None and decided.kept is None:
+                lost = decided.error
+        kept = decided is not None and decided.kept is not None and self._is_decided
+        if lost is not None and (error is None or not kept):
+            self._rolled_back = await self._rollback.run(first_words(lost), self.ledger)
         else:
             if error is None and self._failed and self.ledger.live():
                 workflow.logger.warning(
@@ -594,18 +603,8 @@ class ToolSaga:
                 )
             await self._rollback.let_stand(self.ledger)
         await self._close()
-
-    def _failure_of_block(self) -> BaseException | None:
-        """Return the failure for which a block without an exception is rolled back; else None."""
-        for one in self.ledger.obligations:
-            if one.state is ObligationState.INTENDED:
-                reason = "whether it took effect is unknown; all was rolled back"
-                return ToolCallFailed(one.tool, "unknown", reason)
-        decided = self._decision
-        return decided.error if decided is not None and decided.kept is None else None
-
-    async def _roll_back(self, error: BaseException) -> None:
-        self._rolled_back = await self._rollback.run(first_words(error), self.ledger)
+        if error is None and lost is not None:
+            raise lost
 
     async def _close(self) -> None:
         if (desk := self._desk) is not None:
@@ -613,13 +612,6 @@ class ToolSaga:
             await workflow.wait_condition(lambda: desk.is_idle)
             desk.end(self)
         self._desk = None
-
-    # -- decisions, and the signal of the rollback ------------------------------------------------
-
-    @property
-    def task_queue(self) -> None:
-        """The task queue of the saga's activities; None: the workflow's own."""
-        return None
 
     def stall(self, why: str) -> None:
         """Ignore the reason why the saga's end waits for state: the log of `calls` has it."""
@@ -648,31 +640,3 @@ class _ForAgents:
     async def call(self, tool: str, arguments: JsonObject, *, reason: str = "") -> JsonValue:
         """Make one call and return its answer."""
         return await self._saga.call(tool, arguments, reason=reason, on_failure="rollback")
-
-
-def _check_place(name: str) -> None:
-    """Refuse a saga under a wrong name, and one outside of a workflow.
-
-    Raises:
-        ApplicationError: the name is not valid.
-        UsageError: the caller is not a workflow.
-    """
-    if not _NAME.fullmatch(name):
-        raise misused(f"{name!r} is no name of a saga: it has to match {_NAME.pattern}")
-    if not workflow.in_workflow():
-        raise UsageError(
-            "a ToolSaga is of a Temporal workflow: make it in the workflow's run method; "
-            "elsewhere, MissionClient starts a mission"
-        )
-
-
-def _newest(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Return the newest facts that fit into the message of a preparation."""
-    kept: list[Fact] = []
-    left = _MOST_FACT_CHARACTERS
-    for fact in reversed(facts[-_MOST_FACTS:]):
-        left -= len(fact.model_dump_json())
-        if left < 0:
-            break
-        kept.append(fact)
-    return tuple(reversed(kept))

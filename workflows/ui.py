@@ -6,14 +6,13 @@ summary comes with the start request.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal import search_attributes as sa
-    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegWaiting
     from orchestrator.messages.observed import SEARCHED_AS, ObservedRun
@@ -21,35 +20,22 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.workflows.mission_page import MissionPage
     from orchestrator.workflows.rollback_page import RollbackPage
 
-# -- search attributes, memos and pages -----------------------------------------------------------
 
-
-class MissionAttributes(NamedTuple):
-    """The search attributes of a mission that change."""
-
-    status: str
-    waits_for: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-
-
-UNKNOWN: Final = MissionAttributes("", ("",), ("",), ("",))
+Searched = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The search attributes of a mission that change: its status, waits, tools and agents."""
+UNKNOWN: Final[Searched] = ("", ("",), ("",), ("",))
 """A value that differs from the attributes of every mission."""
 
 
-def note_mission(page: MissionPage, *, before: MissionAttributes) -> MissionAttributes:
+def note_mission(page: MissionPage, *, before: Searched) -> Searched:
     """Update a mission's search attributes where they have changed."""
-    now = MissionAttributes(
-        page.searched_as, tuple(page.waits_for), tuple(page.tools), tuple(page.agents)
-    )
+    waits, tools, agents = tuple(page.waits_for), tuple(page.tools), tuple(page.agents)
+    now: Searched = (page.searched_as, waits, tools, agents)
     changes: list[SearchAttributeUpdate[Any]] = []
-    if now.status != before.status:
-        changes.append(sa.STATUS.value_set(now.status))
-    for key, values, old in (
-        (sa.WAITING_FOR, now.waits_for, before.waits_for),
-        (sa.TOOL, now.tools, before.tools),
-        (sa.AGENT, now.agents, before.agents),
-    ):
+    if now[0] != before[0]:
+        changes.append(sa.STATUS.value_set(now[0]))
+    keys = (sa.WAITING_FOR, sa.TOOL, sa.AGENT)
+    for key, values, old in zip(keys, now[1:], before[1:], strict=True):
         if values != old:
             changes.append(_several(key, values))
     if changes:
@@ -104,67 +90,15 @@ def show_rollback(page: RollbackPage) -> None:
     )
     parked = report.model_copy(update={"ledger": Ledger(obligations=tuple(report.parked))})
     workflow.upsert_memo({names.PARKED_MEMO: parked if report.parked or report.blocked else None})
-    draw_rollback(page)
-
-
-def draw_rollback(page: RollbackPage) -> None:
-    """Update a rollback's page."""
     workflow.set_current_details(page.markdown())
 
 
 def _several(
     key: SearchAttributeKey[Sequence[str]], values: Sequence[str]
 ) -> SearchAttributeUpdate[Any]:
-    """Return the update of a list attribute; an empty list removes the attribute."""
     return key.value_set([str(value) for value in values]) if values else key.value_unset()
 
 
-# -- summaries of children, activities and timers -------------------------------------------------
-
-
-def summary(template: str, **named: object) -> str:
-    """Fill a template of the summaries below, with the values escaped for display."""
-    return markdown_summary(template.format(**named))
-
-
-PIN_CATALOG = "pin the catalog"
-SPLIT_GOAL = "split the goal into legs"
-PREVIEW_PLAN = "plan, and do nothing"
-REVIEW_PLAN = "put the plan before a person"
-CHECK_PLAN = "check the approval of the plan"
-PLAN_HAND_OVER = "plan what is handed over to {agent}: {goal}"
-DISCOVER_TOOLS = "discover {query!r}"
-OFFER_TOOLS = "choose the tools that an agent is offered"
-AWAIT_KEY = "wait for a worker that has the key of its messages"
-READ_KEPT = "wait for a worker that has what the leg has seen"
-THINK = "step {step}: select, plan and prepare"
-AWAIT_STATE = "wait for a worker that has what the mission needs"
-UNTIL_STATE = "until it is looked for again"
 UNTIL_TAKEN = "until its provider takes calls again"
-UNTIL_DUE = "until the step {step} is due"
-PREPARE_CALL = "prepare {tool}"
-PREPARE_OVERCHARGE = "ask about the overcharge of {tool}"
-INVOKE_TOOL = "{tool}"
-OBSERVE_CALL = "{tool} (observed, not guarded)"
-INVOKE_APPROVED = "{tool}, approved by {approver}"
-CONCLUDE_MISSION = "note that what it made stands"
-COLLECT_LEDGER = "collect the ledger"
-READ_ROLLBACK = "read what the rollback came to"
-COMPENSATE = "cancel {tool} with {cancel_tool}: {what}"
-FIND_STRANDED = "find what was stopped"
-RECOVER_MISSION = "recover {mission_id}"
-READ_NOTICES = "read what is to be announced"
-DELIVER_NOTICE = "{event} to {channel}"
-NOTE_UNDELIVERED = "note that {channel} has not delivered it"
-MISSION_DEADLINE = "the mission's deadline"
-LEG_TIME = "the time that the leg may take"
-REMINDER = "reminder {number}: nobody has decided on {tool} yet"
-CONFIRMATION_EXPIRES = "the card for {tool} expires"
-CHECK_MODEL = "look up the model {model}"
-MODEL_RETRY = "until the model is asked again: {reason}"
 HOLD_EXPIRES = "all is rolled back unless somebody decides"
-QUESTION_EXPIRES = "the question expires: {question}"
-SESSION_IDLE = "the session's idle limit"
 UNTIL_ROLLBACK = "until the rollback is started again"
-UNTIL_RETRY = "until {tool} is tried again: {what}"
-UNTIL_SETTLED = "until {tool} can no longer arrive: {what}"

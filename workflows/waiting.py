@@ -59,20 +59,22 @@ def until(moment: datetime) -> timedelta:
 async def wait_with_timers(
     timers: Sequence[asyncio.Task[None]], is_over: Callable[[], bool]
 ) -> None:
-    """Wait for an end, and only then stop the timers that ran meanwhile.
+    """Wait for an end, then for that of the timers, which thus precede later history events.
 
     Not in a `finally`: it also runs when a worker evicts the workflow, and may not await then.
     """
     try:
         await workflow.wait_condition(is_over)
     except asyncio.CancelledError:
-        await _stop(timers)
+        for timer in timers:
+            timer.cancel()
+        await all_done(timers)
         raise
-    await _stop(timers)
-
-
-async def _stop(timers: Sequence[asyncio.Task[None]]) -> None:
-    """Stop all timers and wait for their ends, which thus precede later history events."""
     for timer in timers:
         timer.cancel()
-    await asyncio.gather(*timers, return_exceptions=True)
+    await all_done(timers)
+
+
+async def all_done(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until each task has ended in any way; errors are ignored."""
+    await asyncio.gather(*tasks, return_exceptions=True)

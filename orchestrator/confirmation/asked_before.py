@@ -14,16 +14,9 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import Record
 
 Fate = Literal[
-    "waiting",
-    "approved",
-    "rejected",
-    "responded",
-    "expired",
-    "amended",
-    "repeated",
-    "refused",
+    "waiting", "approved", "rejected", "responded", "expired", "amended", "repeated", "refused",
     "done",
-]
+]  # fmt: skip
 """The outcome of a card.
 
 `repeated`: its call would repeat an effect that the mission has had since. `refused` is by the
@@ -42,15 +35,11 @@ class AskedCall(Record):
     tool: str
     title: str = ""
     shown: tuple[CardLine, ...] = Field(default=(), description="lines of its card")
-    meanings: tuple[str, ...] = Field(
-        default=(), description="digests of tool and arguments: as proposed, and as amended"
-    )
+    meanings: tuple[str, ...] = Field(default=(), description="digests, as proposed and as amended")
     price: Money | None = None
     fate: Fate = "waiting"
     by: str = Field(default="", description="the person or policy that decided")
-    words: str = Field(
-        default="", description="reason or request of the person, or of the provider"
-    )
+    words: str = Field(default="", description="reason or request of the person, or the provider's")
     at: datetime | None = None
     cancels: bool = Field(default=False, description="True if the call cancels an obligation")
 
@@ -103,10 +92,8 @@ def changes_between(
 ) -> list[Change]:
     """Return the differences between a card and the one before it, the price first."""
     old, new = _by_label(before.shown), _by_label(now)
-    money = [
-        Change(label="Price", before=str(before.price or "unknown"), now=str(price or "unknown"))
-    ]
-    changes = money if before.price != price else []
+    was, costs = str(before.price or "unknown"), str(price or "unknown")
+    changes = [Change(label="Price", before=was, now=costs)] if before.price != price else []
     return changes + [
         Change(label=label, before=old.get(label, ""), now=new.get(label, ""))
         for label in dict.fromkeys([*new, *old])
@@ -115,9 +102,7 @@ def changes_between(
 
 
 def _by_label(lines: Sequence[CardLine]) -> dict[str, str]:
-    values: dict[str, str] = {}
+    values: dict[str, list[str]] = {}
     for line in lines:
-        values[line.label] = (
-            f"{values[line.label]}; {line.value}" if line.label in values else line.value
-        )
-    return values
+        values.setdefault(line.label, []).append(line.value)
+    return {label: "; ".join(held) for label, held in values.items()}

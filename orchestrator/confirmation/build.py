@@ -93,10 +93,7 @@ class CardContext:
 
 
 def call_price(
-    tool: Tool,
-    arguments: JsonObject,
-    quoted: Sequence[JsonObject],
-    things: Sequence[FoundThing],
+    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject], things: Sequence[FoundThing]
 ) -> Money | None:
     """Return the cost of a call; None if unknown, for example if two of its things cost."""
     is_declared = tool.price is not None and tool.price.expected is not None
@@ -150,24 +147,41 @@ def build_card(
     things = main_first(find_things(arguments, context.answers, tool.input_schema))
     sent = {name: _with_file_names(held, context.files) for name, held in arguments.items()}
     price = call_price(tool, arguments, quoted, things)
-    facts, others = _separate_bookkeeping(_shown(tool, sent, item, price), tool, things)
+    # References and ids that a thing explains are apart from what a person decides on.
+    explained = {(one.argument, repr(one.value)) for thing in things for one in thing.ids}
+
+    def is_bookkeeping(fact: CardFact) -> bool:
+        if fact.name in tool.reference_inputs or (fact.name, repr(fact.value)) in explained:
+            return True
+        values = fact.value if isinstance(fact.value, list) else []
+        return bool(values) and all((fact.name, repr(value)) in explained for value in values)
+
+    shown = _shown(tool, sent, item, price)
+    others = [fact for fact in shown if is_bookkeeping(fact)]
+    facts = [fact for fact in shown if fact not in others]
     content, rest = content_of(card_type, facts, tool.card_layout)
     others += [fact for fact in rest if is_handle(fact.value)]
     rest = tuple(fact for fact in rest if not is_handle(fact.value))
     terms = cancel_terms(tool, quoted).model_copy(update={"fee": context.fee})
+    heading = tool.card_layout.title if tool.card_layout is not None else ""
+    inputs = None
+    if tool.input_schema.get("additionalProperties") in (None, False):
+        inputs = tuple(dict.fromkeys([*tool.properties, *(one.name for one in tool.bindings)]))
+    lines = [fact.line() for fact in rest if fact.is_sent]
+    added = [fact.line() for fact in rest if not fact.is_sent]
     card = ConfirmationCard(
         confirmation_id=confirmation_id or call.call_id,
         mission_id=call.mission_id,
         leg_id=call.leg_id,
         card_type=card_type,
-        heading=_heading(tool, card_type),
+        heading=heading or card_type.removeprefix("structured-").replace("-", " ").capitalize(),
         title=tool.title,
         tool=tool.name,
         content=content,
-        lines=_lines(rest),
+        lines=(*_first(lines, _MOST_SENT), *_first(added, max(1, _MOST_LINES - len(lines)))),
         arguments=arguments,
         personal=tool.pii_fields,
-        inputs=_inputs_of(tool),
+        inputs=inputs,
         price=price,
         cancellation=terms.sentence(),
         cancel_terms=terms,
@@ -189,7 +203,6 @@ def _in_context(
     facts: Sequence[CardFact],
     others: Sequence[CardFact],
 ) -> ConfirmationCard:
-    """Return the card with its purpose, the things that its ids name, and earlier cards."""
     amounts = [fact.money for fact in (*facts, *others) if fact.money is not None]
     labels = _labels(tool)
     plain = plain_arguments(tool, card.arguments)
@@ -200,7 +213,27 @@ def _in_context(
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
     sent = {name: v for name, v in plain.items() if name not in tool.reference_inputs}
-    otherwise, nowhere = _compared(sent, tool, context, things)
+    otherwise: tuple[str, ...] = ()
+    nowhere: tuple[str, ...] = ()
+    if context.said_at is not None:
+        stated = Stated(
+            goal=context.goal,
+            now=context.said_at,
+            clause=context.order,
+            given=context.given,
+            language=language_of(context.goal),
+            count=context.count,
+        )
+        properties = tool.properties.items()
+        defaults = {name: shape["default"] for name, shape in properties if "default" in shape}
+        otherwise = tuple(said_otherwise(sent, things, stated, defaults=defaults))
+        nowhere = tuple(stated_nowhere(sent, context.answers, stated))
+    said = " ".join((context.goal, *context.given))
+    is_made_up = any(
+        str(one.value) not in said
+        and not any(stands_in(one, answer.body) for answer in context.answers)
+        for one in unexplained(sent, things, tool.input_schema)
+    )
     warnings = (
         *otherwise,
         *not_shown_whole((*facts, *others)),
@@ -222,8 +255,8 @@ def _in_context(
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
             "exceeds_budget": bool(too_dear),
-            "is_unfounded": bool(otherwise or nowhere)
-            or _is_unfounded(plain, tool, context, things),
+            "is_unfounded": bool(otherwise or nowhere or is_made_up)
+            or any(unlike_found(sent, things)),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),
@@ -231,86 +264,13 @@ def _in_context(
             "other_inputs": tuple(fact.line() for fact in others),
         }
     )
-    return _asked_again(shown, context)
-
-
-def _compared(
-    sent: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the contradictions between goal and call, and the values that nobody stated."""
-    if context.said_at is None:
-        return (), ()
-    stated = Stated(
-        goal=context.goal,
-        now=context.said_at,
-        clause=context.order,
-        given=context.given,
-        language=language_of(context.goal),
-        count=context.count,
-    )
-    defaults = {n: shape["default"] for n, shape in tool.properties.items() if "default" in shape}
-    otherwise = said_otherwise(sent, things, stated, defaults=defaults)
-    return tuple(otherwise), tuple(stated_nowhere(sent, context.answers, stated))
-
-
-def _is_unfounded(
-    plain: JsonObject, tool: Tool, context: CardContext, things: Sequence[FoundThing]
-) -> bool:
-    """Return True if an id is unknown, or a thing differs from its description."""
-    sent = {name: value for name, value in plain.items() if name not in tool.reference_inputs}
-    said = " ".join((context.goal, *context.given))
-    made_up = (
-        one
-        for one in unexplained(sent, things, tool.input_schema)
-        if str(one.value) not in said
-        and not any(stands_in(one, answer.body) for answer in context.answers)
-    )
-    return any(unlike_found(sent, things)) or any(made_up)
-
-
-def _asked_again(card: ConfirmationCard, context: CardContext) -> ConfirmationCard:
-    """Return the card with the changes since people were asked before, and the reason."""
     if not context.asked:
-        return card
-    before = context.asked[-1]
+        return shown
+    before, changes = context.asked[-1], []
     because = why_asked(before, context.proposals)
-    changes = []
-    if before.tool == card.tool:
-        changes = changes_between(before, card.as_asked().shown, card.price)
-    return card.model_copy(update={"asked_because": because, "changes": tuple(changes)})
-
-
-def _separate_bookkeeping(
-    shown: Sequence[CardFact], tool: Tool, things: Sequence[FoundThing]
-) -> tuple[list[CardFact], list[CardFact]]:
-    """Separate the facts that a person decides on from references and explained ids."""
-    explained = {(one.argument, repr(one.value)) for thing in things for one in thing.ids}
-
-    def is_bookkeeping(fact: CardFact) -> bool:
-        if fact.name in tool.reference_inputs or (fact.name, repr(fact.value)) in explained:
-            return True
-        return _are_explained(fact, explained)
-
-    folded = [fact for fact in shown if is_bookkeeping(fact)]
-    return [fact for fact in shown if fact not in folded], folded
-
-
-def _are_explained(fact: CardFact, explained: set[tuple[str, str]]) -> bool:
-    values = fact.value if isinstance(fact.value, list) else []
-    return bool(values) and all((fact.name, repr(value)) in explained for value in values)
-
-
-def _inputs_of(tool: Tool) -> tuple[str, ...] | None:
-    """Return the names of all inputs of a tool; None if its document allows any."""
-    if tool.input_schema.get("additionalProperties") not in (None, False):
-        return None
-    return tuple(dict.fromkeys([*tool.properties, *(binding.name for binding in tool.bindings)]))
-
-
-def _heading(tool: Tool, card_type: str) -> str:
-    if tool.card_layout is not None and tool.card_layout.title:
-        return tool.card_layout.title
-    return card_type.removeprefix("structured-").replace("-", " ").capitalize()
+    if before.tool == shown.tool:
+        changes = changes_between(before, shown.as_asked().shown, shown.price)
+    return shown.model_copy(update={"asked_because": because, "changes": tuple(changes)})
 
 
 def _shown(
@@ -341,13 +301,6 @@ def _with_file_names(value: JsonValue, files: Sequence[ReceivedFile]) -> JsonVal
 def _labels(tool: Tool) -> dict[str, str]:
     titles = ((name, schema.get("title")) for name, schema in tool.properties.items())
     return {name: title for name, title in titles if isinstance(title, str)}
-
-
-def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:
-    """Return a line for each sent input, and as many from answers as a person reads."""
-    sent = [fact.line() for fact in rest if fact.is_sent]
-    added = [fact.line() for fact in rest if not fact.is_sent]
-    return (*_first(sent, _MOST_SENT), *_first(added, max(1, _MOST_LINES - len(sent))))
 
 
 def _first(lines: Sequence[CardLine], most: int) -> tuple[CardLine, ...]:

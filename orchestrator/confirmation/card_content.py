@@ -73,14 +73,10 @@ class NamedThing(Record):
     """The thing that one or more ids among the arguments name, according to earlier answers."""
 
     ids: tuple[CardLine, ...] = Field(description="arguments and the id in each")
-    lines: tuple[CardLine, ...] = Field(
-        default=(), description="its description; for the card's own subject, the remaining lines"
-    )
+    lines: tuple[CardLine, ...] = Field(default=(), description="its description or its rest")
     price: Money | None = None
     found_by: str = Field(default="", description="summary of the call that returned it")
-    found_for: tuple[CardLine, ...] = Field(
-        default=(), description="arguments of that call, and values that apply to its whole answer"
-    )
+    found_for: tuple[CardLine, ...] = Field(default=(), description="what that call was asked for")
     at: datetime | None = Field(default=None, description="time of the answer")
 
     @property
@@ -130,17 +126,11 @@ class CancelTerms(Record):
     """The terms on which a call is cancelled: by which tool, until when and at what cost."""
 
     tool: str | None = Field(default=None, description="the cancel tool; None if none is declared")
-    irreversible: bool = Field(
-        default=False, description="True if the document declares that nothing cancels it"
-    )
-    window: timedelta | None = Field(
-        default=None, description="time after the call in which the provider cancels it"
-    )
+    irreversible: bool = Field(default=False, description="the document says: nothing cancels it")
+    window: timedelta | None = Field(default=None, description="in which the provider cancels it")
     is_refundable: bool | None = None
     until: tuple[Moment, ...] = ()
-    cost: tuple[Amount, ...] = Field(
-        default=(), description="cost by an answer; empty if no answer states it"
-    )
+    cost: tuple[Amount, ...] = Field(default=(), description="by an answer; empty: none states it")
     fee: Money | None = Field(default=None, description="cost by the document or the policy")
 
     def sentence(self) -> str:

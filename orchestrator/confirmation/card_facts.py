@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.card_types import CARD_TYPES, CardPart, CardType
+from orchestrator.catalog.card_types import CARD_TYPES
 from orchestrator.catalog.declared_prices import PRICE
 from orchestrator.catalog.money import (
     money_of,
@@ -87,13 +87,10 @@ class CardFact:
         if not self.is_sent or self.money is not None:
             return 0
         if self.kind == "items":
-            return sum(fact.unshown for fact in self._inner())
+            held = self.value if isinstance(self.value, list) else []
+            items = [item for item in held if isinstance(item, dict)]
+            return sum(replace(one, is_sent=True).unshown for item in items for one in facts(item))
         return max(0, len(_text(self.value, whole=True)) - LONGEST_SENT)
-
-    def _inner(self) -> Iterator["CardFact"]:
-        for item in self.value if isinstance(self.value, list) else []:
-            for fact in facts(item) if isinstance(item, dict) else ():
-                yield replace(fact, is_sent=True)
 
 
 def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[CardFact]:
@@ -101,8 +98,8 @@ def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[
     for name, value in holder.items():
         if name == PRICE:
             continue  # the property that it was derived from is shown
-        if names_currency(name) and _is_beside_amount(holder):
-            continue
+        if names_currency(name) and any(_money(*one, holder) for one in holder.items()):
+            continue  # it is shown with its amount
         yield from _facts_of(name, value, holder, (labels or {}).get(name) or label_of(name))
 
 
@@ -139,10 +136,6 @@ def _money(name: str, value: JsonValue, holder: JsonObject) -> Money | None:
         # By any name: the amount is for a person to read, and not the cost of the call.
         return money_of(value)
     return money_of(value, holder) if names_amount(name) else None
-
-
-def _is_beside_amount(holder: JsonObject) -> bool:
-    return any(_money(name, value, holder) is not None for name, value in holder.items())
 
 
 def line_items(value: JsonValue, *, whole: bool = False) -> Iterator[LineItem]:
@@ -216,43 +209,35 @@ def content_of(
         return None, tuple(shown)
     parts: dict[str, list[object]] = {}
     rest = []
+    own = CARD_TYPES[card_type].parts
     for fact in shown:
-        part, entries = _placed(fact, CARD_TYPES[card_type])
-        if part is None:
-            rest.append(fact)
+        if fact.kind in _PART_OF_KIND:
+            part = _PART_OF_KIND[fact.kind]
+            taking = [part] if part in own else []
         else:
-            parts.setdefault(part, []).extend(entries)
+            # A code means nothing to a person, and a value from the vault is not shown.
+            is_code = fact.is_id or is_handle(fact.value)
+            taking = [
+                name
+                for name, one in own.items()
+                if _MINE not in fact.words
+                and (one.takes_ids or not is_code)
+                and one.words & set(fact.words)
+            ]
+        if not taking:
+            rest.append(fact)
+            continue
+        name = min(taking, key=lambda name: own[name].turn)
+        entries = parts.setdefault(name, [])
+        if fact.money is not None:
+            entries.append(Amount(label=fact.label, money=fact.money))
+        elif fact.kind == "moment":
+            entries.append(Moment(label=fact.label, at=str(fact.value)))
+        elif fact.kind == "items":
+            entries += line_items(fact.value, whole=fact.is_sent)
+        else:
+            entries.append(fact.line(prose=own[name].is_prose))
     return CONTENT_TYPES[card_type].model_validate(parts), tuple(rest)
-
-
-def _placed(fact: CardFact, card_type: CardType) -> tuple[str | None, list[object]]:
-    """Return the part of the card that a fact belongs to, and its entries there."""
-    if fact.kind in _PART_OF_KIND:
-        part = _PART_OF_KIND[fact.kind]
-        return (part, list(_typed(fact))) if part in card_type.parts else (None, [])
-    taking = [name for name, part in card_type.parts.items() if _takes(part, fact)]
-    if not taking:
-        return None, []
-    name = min(taking, key=lambda name: card_type.parts[name].turn)
-    return name, [fact.line(prose=card_type.parts[name].is_prose)]
-
-
-def _takes(part: CardPart, fact: CardFact) -> bool:
-    if fact.kind not in ("text", "flag") or _MINE in fact.words:
-        return False
-    # A code means nothing to a person, and a value from the vault is not shown.
-    if (fact.is_id or is_handle(fact.value)) and not part.takes_ids:
-        return False
-    return bool(part.words & set(fact.words))
-
-
-def _typed(fact: CardFact) -> Iterator[Amount | Moment | LineItem]:
-    if fact.money is not None:
-        yield Amount(label=fact.label, money=fact.money)
-    elif fact.kind == "moment":
-        yield Moment(label=fact.label, at=str(fact.value))
-    else:
-        yield from line_items(fact.value, whole=fact.is_sent)
 
 
 def _declared(

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
-from pydantic import JsonValue
-
 from orchestrator.confirmation.card_content import Amount, LineItem
 from orchestrator.confirmation.card_facts import CardFact, facts, label_of, line_items, readable
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing, NamedId, stands_in
@@ -99,21 +97,14 @@ def _are_alike(own: CardFact, found: CardFact, *, is_changed: bool) -> bool:
     if own.money is not None or found.money is not None:
         return own.money == found.money
     if found.kind == "moment" and own.kind == "moment":
-        return _same_moment(str(own.value), str(found.value))
+        # They agree at the shorter one's precision: a day, or a day and a time.
+        moments = [str(one.value).replace(" ", "T") for one in (own, found)]
+        short, long = sorted(moments, key=len)
+        return long.startswith(short) or ("T" in long and long.split("T")[1].startswith(short))
     if isinstance(own.value, str) and isinstance(found.value, str):
         return own.value.casefold() == found.value.casefold()
-    return not is_changed or _same_number(own.value, found.value)
-
-
-def _same_moment(one: str, other: str) -> bool:
-    """Return True if they agree at the shorter one's precision: a day, or a day and a time."""
-    short, long = sorted((one.replace(" ", "T"), other.replace(" ", "T")), key=len)
-    return long.startswith(short) or ("T" in long and long.split("T")[1].startswith(short))
-
-
-def _same_number(one: JsonValue, other: JsonValue) -> bool:
     try:
-        return Decimal(str(one)) == Decimal(str(other))
+        return not is_changed or Decimal(str(own.value)) == Decimal(str(found.value))
     except InvalidOperation:
         return True
 
@@ -142,13 +133,24 @@ def totals_of(arguments: JsonObject, price: Money | None) -> Totals:
         amounts += [
             Amount(label=f"{which} of {label}", money=money) for money, which in sums.items()
         ]
-        warnings += _doubts(label, items, tuple(sums), price)
+        if unpriced := sum(item.price is None for item in items):
+            warnings.append(
+                f"{unpriced} of the {len(items)} {label} state no amount, and are in no total"
+            )
+        if price is not None and price not in sums:
+            come = " or ".join(map(str, sums))
+            warnings.append(f"the price is {price}, and {label} come to {come}")
     return Totals(tuple(amounts), tuple(warnings))
 
 
 def _sums(items: Sequence[LineItem]) -> Iterator[tuple[Money, str]]:
-    """Yield each sum with its label; equal sums once."""
-    priced = [(item.price, _quantity(item)) for item in items if item.price is not None]
+    priced: list[tuple[Money, Decimal]] = []
+    for item in items:
+        if item.price is not None:
+            try:
+                priced.append((item.price, Decimal(item.quantity or "1")))
+            except ArithmeticError:
+                priced.append((item.price, Decimal(1)))
     is_counted = any(quantity != 1 for _, quantity in priced)
     if len(priced) < _LEAST and not is_counted:
         return
@@ -161,20 +163,3 @@ def _sums(items: Sequence[LineItem]) -> Iterator[tuple[Money, str]]:
             yield Money(amount=plain, currency=currency), "Total, amounts as they stand,"
         else:
             yield Money(amount=plain, currency=currency), "Total"
-
-
-def _quantity(item: LineItem) -> Decimal:
-    try:
-        return Decimal(item.quantity or "1")
-    except ArithmeticError:
-        return Decimal(1)
-
-
-def _doubts(
-    label: str, items: Sequence[LineItem], sums: Sequence[Money], price: Money | None
-) -> Iterator[str]:
-    unpriced = sum(item.price is None for item in items)
-    if unpriced:
-        yield f"{unpriced} of the {len(items)} {label} state no amount, and are in no total"
-    if price is not None and price not in sums:
-        yield f"the price is {price}, and {label} come to {' or '.join(map(str, sums))}"

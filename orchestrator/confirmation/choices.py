@@ -29,20 +29,15 @@ class Choice(NamedTuple):
 def choices_on(
     confirmation_id: str, digest: str, *, changeable: tuple[str, ...] | None, is_sent: bool = True
 ) -> tuple[Choice, ...]:
-    """Return the choices on a card, approval first.
-
-    Args:
-        confirmation_id: of the card.
-        digest: the card's.
-        changeable: the inputs that can be changed, None for any.
-        is_sent: True if an approval sends the call; else it costs more than the budget allows.
-    """
+    """Return the choices on a card, approval first."""
     approved = "exactly this is sent" if is_sent else "it is not sent: the budget does not allow it"
-    change = Choice(
-        "Change",
-        command_lines.amend_card(confirmation_id),
-        (f"{_names(changeable)}; another card is shown, to be approved",),
-    )
+    names = "any input can be changed"
+    if changeable is not None:
+        more = len(changeable) - _MOST_NAMES
+        rest = f" and {more} more" if more > 0 else ""
+        names = f"of {', '.join(changeable[:_MOST_NAMES])}{rest}"
+    follows = (f"{names}; another card is shown, to be approved",)
+    change = Choice("Change", command_lines.amend_card(confirmation_id), follows)
     return (
         _approve(confirmation_id, digest, approved),
         *((change,) if changeable != () else ()),
@@ -67,8 +62,7 @@ def choices_on_done(
         _approve(confirmation_id, digest, "it is kept, at what was charged; nothing more is sent"),
         _send_back(confirmation_id, back),
         _reject(
-            confirmation_id,
-            {**then, "rollback": THEN["rollback"]} if can_be_cancelled else then,
+            confirmation_id, {**then, "rollback": THEN["rollback"]} if can_be_cancelled else then
         ),
     )
 
@@ -101,11 +95,3 @@ def _send_back(confirmation_id: str, follows: str) -> Choice:
 def _reject(confirmation_id: str, then: Mapping[str, str]) -> Choice:
     command = command_lines.reject_card(confirmation_id, THEN)
     return Choice("Reject", command, tuple(f"{name}: {follows}" for name, follows in then.items()))
-
-
-def _names(changeable: tuple[str, ...] | None) -> str:
-    if changeable is None:
-        return "any input can be changed"
-    more = len(changeable) - _MOST_NAMES
-    rest = f" and {more} more" if more > 0 else ""
-    return f"of {', '.join(changeable[:_MOST_NAMES])}{rest}"

@@ -62,12 +62,8 @@ def approver_refusal(
 ) -> str | None:
     """Return why a person may not decide; None if they may.
 
-    Args:
-        name: the person who decides.
-        patterns: of each policy that applies; the name has to match all of them.
-        requester: the person who asked for the mission; empty if its start did not say.
-        requester_may_approve: True if that may be the same person.
-        groups: of the person, as a signature proves them.
+    The name has to match the patterns of each policy; a signature proves the groups. The requester
+    is empty if the start of the mission did not say who it is.
     """
     for of_policy in patterns:
         problem = approver_problem(name, of_policy, groups=groups)

@@ -17,12 +17,7 @@ from orchestrator.confirmation.card_content import (
     Content,
     NamedThing,
 )
-from orchestrator.confirmation.choices import (
-    Choice,
-    choices_on,
-    choices_on_done,
-    choices_on_plan,
-)
+from orchestrator.confirmation.choices import Choice, choices_on, choices_on_done, choices_on_plan
 from orchestrator.confirmation.same_again import AgainRule, AgainTerms, FirstCall, SameAgain
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
@@ -62,93 +57,52 @@ def call_digest(
 class ConfirmationCard(Record):
     """The card that a person reads before a side effect happens. Personal fields are masked."""
 
-    confirmation_id: str = Field(
-        description="id of the call (mission, leg, step), and the round if it is asked again"
-    )
+    confirmation_id: str = Field(description="id of the call, and the round if asked again")
     mission_id: str
     leg_id: str
     card_type: str
     heading: str = Field(default="", description="title of its type")
     title: str
     tool: str
-    content: Content | None = Field(
-        default=None, description="parts of its type; None if the type has none"
-    )
+    content: Content | None = Field(default=None, description="of its type; None if that has none")
     lines: tuple[CardLine, ...] = Field(default=(), description="lines without another place")
-    unordered: str = Field(
-        default="",
-        description="reason why no order of the plan covers the call, its first line; empty "
-        "if one does",
-    )
+    unordered: str = Field(default="", description="why no order of the plan covers the call")
     goal: str = Field(default="", description="goal of the mission")
     clause: str = Field(default="", description="the part of the goal that the call serves")
     agent: str = Field(default="", description="agent that makes the call")
     reason: str = Field(default="", description="the planner's reason, which nothing proves")
     warnings: tuple[str, ...] = Field(default=(), description="warnings for the approver")
-    exceeds_budget: bool = Field(
-        default=False,
-        description="True if the price exceeds the remaining budget, so that it cannot be sent",
-    )
+    exceeds_budget: bool = Field(default=False, description="the budget does not allow the call")
     is_unfounded: bool = Field(
         default=False,
         description="True if an id comes from no answer or person, or its thing differs "
         "from the arguments: no standing approval covers the call",
     )
-    asked_because: str = Field(
-        default="", description="reasons why the call is asked about again, in sentences"
-    )
+    asked_because: str = Field(default="", description="why it is asked about again")
     changes: tuple[Change, ...] = Field(default=(), description="differences from the earlier card")
-    named: tuple[NamedThing, ...] = Field(
-        default=(), description="things that the ids among the arguments stand for"
-    )
+    named: tuple[NamedThing, ...] = Field(default=(), description="that ids of the arguments name")
     totals: tuple[Amount, ...] = Field(default=(), description="sums of lists of items")
-    other_inputs: tuple[CardLine, ...] = Field(
-        default=(),
-        description="further inputs that are sent: vault values, own references, explained ids",
-    )
+    other_inputs: tuple[CardLine, ...] = ()
+    """Further inputs that are sent: vault values, own references, explained ids."""
     arguments: JsonObject = Field(default_factory=dict)
-    personal: tuple[str, ...] = Field(
-        default=(), description="names of arguments that take handles only"
-    )
-    inputs: tuple[str, ...] | None = Field(
-        default=None, description="names of arguments that may be amended; None for any"
-    )
+    personal: tuple[str, ...] = Field(default=(), description="arguments that take handles only")
+    inputs: tuple[str, ...] | None = Field(default=None, description="what is amendable; None: any")
     price: Money | None = None
     cancellation: str = Field(default="", description="whether and how it can be cancelled")
     cancel_terms: CancelTerms | None = None
     digest: str
-    opened_at: datetime | None = Field(
-        default=None,
-        description="time of opening; an earlier signature is no decision on this card",
-    )
+    opened_at: datetime | None = Field(default=None, description="no earlier signature decides it")
     expires_at: datetime | None = None
     requester: str = Field(default="", description="requester of the mission")
     requester_may_approve: bool = True
-    approvers: tuple[str, ...] = Field(
-        default=(), description="patterns of permitted approvers; empty for anybody"
-    )
-    operators_approvers: tuple[str, ...] = Field(
-        default=(), description="patterns of the worker's policy, which must match as well"
-    )
+    approvers: tuple[str, ...] = Field(default=(), description="patterns of people; empty: anybody")
+    operators_approvers: tuple[str, ...] = Field(default=(), description="by the worker's policy")
     approvals_needed: int = Field(default=1, description="number of different approvers")
-    approved_by: tuple[str, ...] = Field(
-        default=(), description="approvers so far, while it waits for another"
-    )
-    signed: bool = Field(
-        default=False,
-        description="True if decisions need a signature",
-    )
-    max_sign_in_age: timedelta | None = Field(
-        default=None,
-        description="longest time from the approver's sign-in to the decision; None for any",
-    )
-    again: AgainTerms | None = Field(
-        default=None,
-        description="what a rule made with the approval may cover; None: the policy permits none",
-    )
-    round: int = Field(
-        default=1, description="number of times the call was asked about, this one included"
-    )
+    approved_by: tuple[str, ...] = Field(default=(), description="so far; it waits for another")
+    signed: bool = Field(default=False, description="True if decisions need a signature")
+    max_sign_in_age: timedelta | None = Field(default=None, description="from sign-in to decision")
+    again: AgainTerms | None = Field(default=None, description="what a rule made here may cover")
+    round: int = Field(default=1, description="how often it was asked about, this time included")
     reminded: int = Field(default=0, description="number of reminders so far")
 
     def sections(self) -> tuple[CardSection, ...]:
@@ -191,23 +145,16 @@ class ConfirmationCard(Record):
             )
         if self.card_type == PLAN:
             return choices_on_plan(self.confirmation_id, self.digest)
-        return choices_on(
-            self.confirmation_id,
-            self.digest,
-            changeable=self._changeable(),
-            is_sent=not self.exceeds_budget,
-        )
-
-    def _changeable(self) -> tuple[str, ...] | None:
-        """Return the inputs that a person may want to change, without generated references."""
-        if self.inputs is None:
-            return None
-        ours = {name for name, value in self.arguments.items() if self._is_ours(value)}
-        return tuple(
-            f"{name} (by its handle)" if name in self.personal else name
-            for name in self.inputs
-            if name not in ours
-        )
+        changeable = self.inputs
+        if changeable is not None:  # without generated references
+            ours = {name for name, value in self.arguments.items() if self._is_ours(value)}
+            changeable = tuple(
+                f"{name} (by its handle)" if name in self.personal else name
+                for name in changeable
+                if name not in ours
+            )
+        is_sent = not self.exceeds_budget
+        return choices_on(self.confirmation_id, self.digest, changeable=changeable, is_sent=is_sent)
 
     def _is_ours(self, value: JsonValue) -> bool:
         return isinstance(value, str) and value.startswith(f"{self.mission_id}.{self.leg_id}.")
@@ -237,38 +184,31 @@ class ConfirmationCard(Record):
         may = [", ".join(p) for p in (self.approvers, self.operators_approvers) if p]
         if not self.requester_may_approve:
             may.append("not the requester")
-        needed = self.approvals_needed
+        needed, rule = self.approvals_needed, ""
+        known_by = "known by their signatures" if self.signed else _UNPROVED
+        if self.again is not None:
+            choices = ", ".join(self.again.choices(self.arguments)) or "no input"
+            hours = self.again.max_time.total_seconds() / 3600
+            rule = (
+                f"later calls of this mission like this one, up to {self.again.max_amount} "
+                f"together and for at most {hours:.3g} h; of its inputs may be let differ: "
+                f"{choices}"
+            )
         lines = {
             "Requested by": self.requester,
             "Who may decide": "; and ".join(may),
             "Approvals needed": f"{needed}, of different people" if needed > 1 else "",
             "Approved by": ", ".join(self.approved_by),
-            "Approvers are": _KNOWN_BY[self.signed],
+            "Approvers are": known_by,
             "Signed in within": "" if self.max_sign_in_age is None else str(self.max_sign_in_age),
-            "A rule may cover": self._rule_text(),
+            "A rule may cover": rule,
         }
         return tuple(CardLine(label=k, value=v) for k, v in lines.items() if v)
-
-    def _rule_text(self) -> str:
-        """Return what a rule made with the approval may cover; empty if there can be none."""
-        if self.again is None:
-            return ""
-        choices = ", ".join(self.again.choices(self.arguments)) or "no input"
-        hours = self.again.max_time.total_seconds() / 3600
-        return (
-            f"later calls of this mission like this one, up to {self.again.max_amount} together "
-            f"and for at most {hours:.3g} h; of its inputs may be let differ: {choices}"
-        )
 
 
 _MOST_KEPT = 40
 """The maximum number of lines of a card that are stored for comparison."""
-_KNOWN_BY = {
-    True: "known by their signatures",
-    False: "who they say they are: nothing here proves it",
-}
-
-
+_UNPROVED = "who they say they are: nothing here proves it"
 MOST_TEXT: Final = 2000
 """The maximum number of characters of a response."""
 Then = Literal["replan", "skip", "rollback"]
@@ -289,9 +229,7 @@ class Approve(_OfPerson):
 
     kind: Literal["approve"] = "approve"
     digest: str
-    again: SameAgain | None = Field(
-        default=None, description="a rule for later calls of the mission; None: for this call only"
-    )
+    again: SameAgain | None = Field(default=None, description="a rule for later calls; None: none")
 
 
 class Amend(_OfPerson):
@@ -344,10 +282,7 @@ class DecisionReceipt(Record):
     confirmation_id: str
     accepted: Past
     at: datetime
-    card: ConfirmationCard | None = Field(
-        default=None,
-        description="the open card: amended, or waiting for another approver",
-    )
+    card: ConfirmationCard | None = Field(default=None, description="the open card, if one is open")
 
 
 class DecisionRecord(Record):
@@ -360,17 +295,11 @@ class DecisionRecord(Record):
     digest: str
     reason: str = Field(default="", description="reason of a rejection, or text of a response")
     then: str = Field(default="", description="what follows a rejection")
-    issuer: str = Field(
-        default="", description="issuer that vouches for the approver; empty if none does"
-    )
+    issuer: str = Field(default="", description="that vouches for the approver; empty: none does")
     signature: str = ""
-    again: SameAgain | None = Field(
-        default=None, description="the rule that the approval made for later calls"
-    )
+    again: SameAgain | None = Field(default=None, description="the rule that the approval made")
     rule: str = Field(default="", description="the rule that approved it; empty: a person did")
-    opened_at: datetime | None = Field(
-        default=None, description="time at which its card was opened"
-    )
+    opened_at: datetime | None = Field(default=None, description="when its card was opened")
 
 
 PAST: Final[dict[str, Past]] = {
@@ -384,13 +313,16 @@ PAST: Final[dict[str, Past]] = {
 
 def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> DecisionRecord:
     """Return the record of a decision on a card."""
+    words = ""
+    if isinstance(decision, Reject | Respond):
+        words = decision.reason if isinstance(decision, Reject) else decision.text
     return DecisionRecord(
         confirmation_id=decision.confirmation_id,
         kind=PAST[decision.kind],
         approver=decision.approver,
         at=at,
         digest=card.digest,
-        reason=_words_of(decision),
+        reason=words,
         then=decision.then if isinstance(decision, Reject) else "",
         issuer=decision.issuer,
         signature=decision.signature,
@@ -411,13 +343,6 @@ def expiry_of(card: ConfirmationCard, at: datetime) -> DecisionRecord:
     )
 
 
-def _words_of(decision: Decision) -> str:
-    match decision:
-        case Reject(reason=words) | Respond(text=words):
-            return words
-    return ""
-
-
 class Approval(Record):
     """The approval of one person, as it is stored in the grant."""
 
@@ -434,13 +359,9 @@ class Grant(Record):
     digest: str
     approver: str = Field(description="approvers, or the name of the standing approval")
     granted_at: datetime
-    opened_at: datetime | None = Field(
-        default=None, description="time at which its card was opened"
-    )
+    opened_at: datetime | None = Field(default=None, description="when its card was opened")
     approvals: tuple[Approval, ...] = Field(default=(), description="empty for a standing approval")
-    again: AgainRule | None = Field(
-        default=None, description="the rule that a person made on an earlier card, if it gives this"
-    )
+    again: AgainRule | None = Field(default=None, description="the rule of an earlier card, if any")
 
     def of_people(self) -> tuple[Approval, ...]:
         """Return the approvals; a grant without any counts as one by its named approver."""
@@ -461,11 +382,7 @@ def grant_of(card: ConfirmationCard, approvals: Iterable[Approval], at: datetime
 
 
 def rule_of(approve: Approve, card: ConfirmationCard, first: FirstCall, at: datetime) -> AgainRule:
-    """Return the rule that an approval makes.
-
-    Raises:
-        ValueError: the approval makes none.
-    """
+    """Return the rule that an approval makes; ValueError: it makes none."""
     if approve.again is None:
         raise ValueError("the approval is for one call only")
     return AgainRule(
@@ -510,7 +427,9 @@ def as_markdown(card: ConfirmationCard) -> str:
     heading = markdown_text(card.heading or card.card_type)
     lines = [f"**{markdown_text(card.unordered)}**", ""] if card.unordered else []
     lines += [f"### {heading}: {markdown_text(card.title)}", ""]
-    lines += _again(card)
+    if card.asked_because:
+        changed = [f"- {_line(change.line())}" for change in card.changes]
+        lines += [f"**Asked again** {markdown_text(card.asked_because)}", "", *changed, ""]
     lines += [f"**Mind** {markdown_text(warning)}" for warning in card.warnings]
     lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.purpose()]
     lines.append("")
@@ -527,27 +446,15 @@ def as_markdown(card: ConfirmationCard) -> str:
     lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.oversight()]
     if card.expires_at is not None:
         lines.append(f"**Decide before** {card.expires_at:%Y-%m-%d %H:%M %Z}")
-    lines += _counted(card)
-    lines.append("")
+    counted = [f"asked for time no. {card.round}"] if card.round > 1 else []
+    counted += [f"reminded {card.reminded}x"] if card.reminded else []
+    lines += [", ".join(counted), ""] if counted else [""]
     lines += [
         f"- {choice.name}: {markdown_code(choice.command)} "
         f"({markdown_text('; '.join(choice.follows))})"
         for choice in card.choices()
     ]
     return "\n".join(lines)
-
-
-def _again(card: ConfirmationCard) -> list[str]:
-    if not card.asked_because:
-        return []
-    changed = [f"- {_line(change.line())}" for change in card.changes]
-    return [f"**Asked again** {markdown_text(card.asked_because)}", "", *changed, ""]
-
-
-def _counted(card: ConfirmationCard) -> list[str]:
-    again = [f"asked for time no. {card.round}"] if card.round > 1 else []
-    again += [f"reminded {card.reminded}x"] if card.reminded else []
-    return [", ".join(again)] if again else []
 
 
 def _line(line: CardLine) -> str:

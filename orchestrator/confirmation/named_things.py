@@ -55,15 +55,6 @@ def ids_in(arguments: JsonObject, schema: JsonObject | None = None) -> tuple[Nam
     return tuple(found.values())
 
 
-def holders_of(wanted: NamedId, body: JsonValue, others: JsonObject | None = None) -> list[Held]:
-    """Return the objects of an answer that an id names, outer before inner.
-
-    If several members of one list contain the id, the member that agrees with the arguments in
-    `others` counts; none if these do not separate them.
-    """
-    return _held(wanted, body, {}, others or {})
-
-
 def stands_in(wanted: NamedId, body: JsonValue) -> bool:
     """Return True if an answer contains an id at all, also in several things."""
     if isinstance(body, list):
@@ -87,18 +78,14 @@ def _ids(
         shape = resolve(items, root or {}) if isinstance(items, dict) else {}
         for held in value:
             yield from _ids(held, name, shape, root)
-    elif _may_be_id(value) and "enum" not in schema and "const" not in schema:
+    elif "enum" not in schema and "const" not in schema:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        is_text = isinstance(value, str) and 0 < len(value) <= _LONGEST
+        if not is_number and (not is_text or is_handle(value) or _MOMENT.fullmatch(str(value))):
+            return
         is_named = _says_id(name) or schema.get("format") == "uuid"
         if is_named or (isinstance(value, str) and _CODE.fullmatch(value)):
             yield NamedId(name, value, is_named)
-
-
-def _may_be_id(value: JsonValue) -> bool:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return True
-    if not isinstance(value, str) or is_handle(value) or _MOMENT.fullmatch(value):
-        return False
-    return 0 < len(value) <= _LONGEST
 
 
 def _says_id(name: str) -> bool:
@@ -107,7 +94,16 @@ def _says_id(name: str) -> bool:
 
 def _held(wanted: NamedId, value: JsonValue, around: JsonObject, others: JsonObject) -> list[Held]:
     if isinstance(value, list):
-        return _one_of([_held(wanted, member, around, others) for member in value], others)
+        found = [_held(wanted, member, around, others) for member in value]
+        holding = [held for held in found if held]
+        if len(holding) > 1:  # the member counts that agrees with the other arguments
+            plain = {n: v for n, v in others.items() if not isinstance(v, dict | list)}
+            holding = [
+                held
+                for held in holding
+                if all(held[0].item[n] == v for n, v in plain.items() if n in held[0].item)
+            ]
+        return holding[0] if len(holding) == 1 else []
     if not isinstance(value, dict):
         return []
     own = [Held(value, around)] if _holds(wanted, value) else []
@@ -116,38 +112,19 @@ def _held(wanted: NamedId, value: JsonValue, around: JsonObject, others: JsonObj
     return [*own, *inner]
 
 
-def _is_same(value: JsonValue, wanted: JsonValue, *, by_id: bool) -> bool:
-    """Return True for equal values; an id may also be a number here and text there."""
-    if value == wanted and type(value) is type(wanted):
-        return True
-    return by_id and type(wanted) is int and isinstance(value, str) and value == str(wanted)
-
-
 def _holds(wanted: NamedId, item: Mapping[str, JsonValue]) -> bool:
     last = wanted.argument.rpartition(".")[2]
     said = (wanted.value, str(wanted.value))
-    return any(
-        _is_same(value, wanted.value, by_id=_says_id(name) and wanted.is_named)
-        and (name == last or _says_id(name) or (wanted.is_named and isinstance(value, str)))
-        for name, value in item.items()
-        if value in said
-    )
-
-
-def _one_of(members: list[list[Held]], others: JsonObject) -> list[Held]:
-    """Return the finds of the one matching list member; empty if that is ambiguous."""
-    holding = [held for held in members if held]
-    if len(holding) > 1:
-        holding = [held for held in holding if _agrees(held[0].item, others)]
-    return holding[0] if len(holding) == 1 else []
-
-
-def _agrees(item: JsonObject, others: JsonObject) -> bool:
-    return all(
-        item[name] == value
-        for name, value in others.items()
-        if name in item and not isinstance(value, dict | list)
-    )
+    for name, value in item.items():
+        if value not in said:
+            continue
+        is_same = value == wanted.value and type(value) is type(wanted.value)
+        if not is_same and _says_id(name) and wanted.is_named:  # a number here, and text there
+            is_same = type(wanted.value) is int and value == str(wanted.value)
+        is_meant = name == last or _says_id(name) or (wanted.is_named and isinstance(value, str))
+        if is_same and is_meant:
+            return True
+    return False
 
 
 _MOST_LINES: Final = 12
@@ -181,7 +158,12 @@ class FoundThing:
     @property
     def items(self) -> tuple[JsonObject, ...]:
         """The objects, each with the currency that the answer around it states."""
-        return tuple(_with_currency(held) for held, _ in self.sources)
+        found = []
+        for held, _ in self.sources:
+            around = {n: v for n, v in held.around.items() if names_currency(n)}
+            has_own = any(names_currency(name) for name in held.item)
+            found.append(held.item if has_own else {**held.item, **around})
+        return tuple(found)
 
 
 def find_things(
@@ -193,7 +175,11 @@ def find_things(
     """
     things: dict[int, FoundThing] = {}
     for wanted in ids_in(arguments, schema):
-        sources = tuple(_sources(wanted, arguments, answers))
+        sources = tuple(
+            (held, answer)
+            for answer in reversed(answers)
+            for held in _held(wanted, answer.body, {}, arguments)
+        )
         if not sources:
             continue
         key = id(sources[0][0].item)
@@ -228,52 +214,34 @@ def named_thing(thing: FoundThing, *, is_shown: bool, labels: dict[str, str]) ->
     """Return a thing for the card, without its lines if the card itself shows it."""
     held, answer = thing.sources[0]
     price, values = thing.price, [one.value for one in thing.ids]
-    found = [] if is_shown else _facts_of(thing)
-    facts = [f for f in found if f.value not in values and (f.money is None or f.money != price)]
+    found: dict[str, CardFact] = {}  # each from the newest answer that has it
+    for fact in (one for item in thing.items for one in facts(item)):
+        if not is_shown and not fact.is_empty:
+            found.setdefault(fact.name, fact)
+    own = [
+        one
+        for one in found.values()
+        if one.value not in values and (one.money is None or one.money != price)
+    ]
+    # The arguments of the search, and facts that its results have in common.
+    searched = [
+        fact.line()
+        for fact in facts({**answer.arguments, **held.around})
+        if not (fact.name in held.item or fact.is_empty or fact.is_id or is_handle(fact.value))
+        and not names_currency(fact.name)
+    ]
+    ids = [
+        CardLine(
+            label=labels.get(one.argument) or label_of(one.argument.replace(".", ": ")),
+            value=readable(one.value),
+        )
+        for one in thing.ids
+    ]
     return NamedThing(
-        ids=tuple(_line(i, labels) for i in thing.ids),
-        lines=tuple(fact.line() for fact in facts[:_MOST_LINES]),
+        ids=tuple(ids),
+        lines=tuple(fact.line() for fact in own[:_MOST_LINES]),
         price=None if is_shown else price,
         found_by=answer.title,
-        found_for=tuple(_context(held, answer)),
+        found_for=tuple(searched),
         at=answer.at,
     )
-
-
-def _sources(
-    wanted: NamedId, arguments: JsonObject, answers: Sequence[EarlierAnswer]
-) -> Iterator[tuple[Held, EarlierAnswer]]:
-    for answer in reversed(answers):
-        for held in holders_of(wanted, answer.body, arguments):
-            yield held, answer
-
-
-def _facts_of(thing: FoundThing) -> Iterator[CardFact]:
-    """Yield the facts of a thing, each from the newest answer that has it."""
-    names: set[str] = set()
-    for item in thing.items:
-        for fact in facts(item):
-            if fact.name not in names and not fact.is_empty:
-                names.add(fact.name)
-                yield fact
-
-
-def _with_currency(held: Held) -> JsonObject:
-    if any(names_currency(name) for name in held.item):
-        return held.item
-    around = {name: value for name, value in held.around.items() if names_currency(name)}
-    return {**held.item, **around}
-
-
-def _context(held: Held, answer: EarlierAnswer) -> Iterator[CardLine]:
-    """Yield the arguments of the search that found a thing, and facts common to its results."""
-    around = {**answer.arguments, **held.around}
-    for fact in facts(around):
-        is_known = fact.name in held.item or fact.is_empty or fact.is_id or is_handle(fact.value)
-        if not is_known and not names_currency(fact.name):
-            yield fact.line()
-
-
-def _line(one: NamedId, labels: dict[str, str]) -> CardLine:
-    label = labels.get(one.argument) or label_of(one.argument.replace(".", ": "))
-    return CardLine(label=label, value=readable(one.value))

@@ -112,10 +112,7 @@ class StandingApproval(Scope):
     def refusal(self, price: Money, spent: Decimal, spent_in_a_day: Decimal) -> str | None:
         """Return why one more call at this price does not fit; None if it does.
 
-        Args:
-            price: of the call.
-            spent: by earlier calls under this name, in the currency of the price.
-            spent_in_a_day: by those of the last 24 hours.
+        Both sums are of earlier calls under this name, in the currency of the price.
         """
         for most, so_far, when in (
             (self.total, spent, "in total"),
@@ -175,9 +172,7 @@ class ConfirmationPolicy(Record):
         description="standing approvals cover the orders of a model's plan that nobody approved",
     )
     reminders: tuple[timedelta, ...] = Field(
-        default=(),
-        max_length=10,
-        description="delays after a card was opened",
+        default=(), max_length=10, description="delays after a card was opened"
     )
     max_age: timedelta | None = Field(
         default=None, description="as for a rule on approvers, for all cards; the shorter counts"
@@ -261,13 +256,7 @@ def shortest(*waits: timedelta | None) -> timedelta | None:
 def approver_problem(
     approver: str, patterns: tuple[str, ...], *, groups: tuple[str, ...] = ()
 ) -> str | None:
-    """Return why this name may not decide on a card with these patterns; None if it may.
-
-    Args:
-        approver: the name.
-        patterns: of names and groups; empty for anybody.
-        groups: of the approver, as a signature proves them.
-    """
+    """Return why this name may not decide on a card with these patterns; None if it may."""
     if not approver.strip() or not approver.isprintable() or len(approver) > _LONGEST_NAME:
         return f"say who decides, by a name of at most {_LONGEST_NAME} printable characters"
     if _alike(approver).startswith(POLICY_PREFIX):

@@ -28,11 +28,7 @@ InputPath = tuple[str, ...]
 
 
 def _in_utc(at: datetime) -> datetime:
-    """Return the moment in UTC, so that a signature covers it in one form.
-
-    Raises:
-        ValueError: it has no time zone.
-    """
+    """Return the moment in UTC, so that a signature covers it in one form."""
     if at.tzinfo is None:
         raise ValueError("say the time zone too")
     return at.astimezone(UTC)
@@ -63,9 +59,7 @@ class SameAgainPolicy(Scope):
     """The rules that a policy permits; without it, an approval is for one call only."""
 
     max_amount: Money = Field(description="highest sum of all later calls under one rule")
-    max_time: timedelta = Field(
-        gt=timedelta(0), description="longest time between the approval and the end of its rule"
-    )
+    max_time: timedelta = Field(gt=timedelta(0), description="from the approval to its rule's end")
 
     @model_validator(mode="after")
     def _has_a_scope(self) -> "SameAgainPolicy":
@@ -87,12 +81,8 @@ class AgainTerms(Record):
 
     max_amount: Money
     max_time: timedelta
-    free: tuple[InputPath, ...] = Field(
-        default=(), description="inputs that differ anyway: the price, and own references"
-    )
-    fixed: tuple[str, ...] = Field(
-        default=(), description="inputs that have to stay equal: those with personal values"
-    )
+    free: tuple[InputPath, ...] = Field(default=(), description="the price, and own references")
+    fixed: tuple[str, ...] = Field(default=(), description="stay equal: those with personal values")
 
     def choices(self, arguments: JsonObject) -> tuple[str, ...]:
         """Return the inputs that the person may let differ."""
@@ -165,13 +155,7 @@ class RevokeAgain(Record):
 def terms_of(
     policies: Iterable[SameAgainPolicy | None], *, card_type: str, tool: str
 ) -> tuple[Money, timedelta] | None:
-    """Return the limits of a rule on a card, the strictest of the policies; None: none permitted.
-
-    Args:
-        policies: those that apply; None for one that does not permit rules.
-        card_type: of the card.
-        tool: of its call.
-    """
+    """Return the limits of a rule on a card, the strictest of all policies; None: no rule."""
     limits: tuple[Money, timedelta] | None = None
     for policy in policies:
         if policy is None or not policy.covers(card_type=card_type, tool=tool):
@@ -187,22 +171,9 @@ def terms_of(
 
 
 def refusal_of_rule(
-    again: SameAgain,
-    terms: AgainTerms | None,
-    *,
-    arguments: JsonObject,
-    tool: str,
-    at: datetime,
+    again: SameAgain, terms: AgainTerms | None, *, arguments: JsonObject, tool: str, at: datetime
 ) -> str | None:
-    """Return why a person may not make a rule with their approval; None if they may.
-
-    Args:
-        again: the rule.
-        terms: of the card; None if the card permits no rule.
-        arguments: of the card.
-        tool: of the card.
-        at: the time of the approval.
-    """
+    """Return why a person may not make a rule with their approval; None if they may."""
     if terms is None:
         return f"the worker's policy (same_again) lets no rule be made here, for {tool}"
     outside = refusal_of_limits(again, terms.max_amount, terms.max_time, at=at)
@@ -244,18 +215,10 @@ def why_not_again(
     left: Money,
     at: datetime,
 ) -> str | None:
-    """Return why a rule does not cover a call; None if it does.
+    """Return why a rule does not cover a later call; None if it does.
 
-    Args:
-        rule: the rule.
-        call: the later call.
-        arguments: of the later call.
-        card_type: of its card.
-        amounts: its price and other amounts; empty if it is free, None if the price is unknown.
-        approvals_needed: number of people who have to approve it.
-        free: inputs that differ anyway, by the contract of the tool.
-        left: the amount that the rule may still approve.
-        at: the time of the grant.
+    `amounts` are its price and other amounts: empty if it is free, None if the price is unknown.
+    Inputs in `free` differ anyway, by the contract of the tool; `left` may still be approved.
     """
     first, again = rule.first, rule.again
     same = ("mission_id", "origin", "tool", "catalog_digest")
@@ -285,24 +248,23 @@ def _fixed_part(arguments: JsonObject, again: SameAgain, free: Iterable[InputPat
         for name, value in arguments.items()
         if name not in again.may_differ or _is_personal(value)
     }
+
+    def without(value: JsonObject, path: InputPath) -> JsonObject:
+        name, *rest = path
+        inner = value.get(name)
+        if name not in value or _is_personal(inner):
+            return value
+        if not rest:
+            return {key: held for key, held in value.items() if key != name}
+        if not isinstance(inner, Mapping):
+            return value
+        return {**value, name: without(dict(inner), tuple(rest))}
+
     for path in free:
-        kept = _without(kept, path)
+        kept = without(kept, path)
     return kept
 
 
 def _is_personal(value: JsonValue) -> bool:
     """Return True if a value has a handle of a personal value, or a text that looks like one."""
     return PII_PREFIX in canonical_text(value)
-
-
-def _without(value: JsonObject, path: InputPath) -> JsonObject:
-    """Return an object without the value at a path, unless that holds a personal value."""
-    name, *rest = path
-    if name not in value or _is_personal(value[name]):
-        return value
-    inner = value[name]
-    if not rest:
-        return {key: held for key, held in value.items() if key != name}
-    if not isinstance(inner, Mapping):
-        return value
-    return {**value, name: _without(dict(inner), tuple(rest))}

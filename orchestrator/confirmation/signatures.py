@@ -5,8 +5,9 @@ This project holds no secrets here: workflows and workers have public keys, and 
 
 import json
 from base64 import urlsafe_b64decode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import isfinite
 from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
@@ -16,13 +17,7 @@ from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 from pydantic import JsonValue
 
-from orchestrator.confirmation.models import (
-    Amend,
-    Approve,
-    Decision,
-    Reject,
-    Respond,
-)
+from orchestrator.confirmation.models import Amend, Approve, Decision, Reject, Respond
 from orchestrator.core.errors import SignatureRefused, SignInTooOld, UsageError
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.canonical import canonical_digest
@@ -57,6 +52,9 @@ _SKEW = timedelta(minutes=5)
 """The maximum time that a signer's clock may be ahead."""
 
 
+_Refuse = Callable[[str], SignatureRefused]
+
+
 class PublicKeys(Record):
     """The keys that decisions may be signed with, as public JWKs (RFC 7517)."""
 
@@ -87,9 +85,6 @@ class _Registry(jws.JWSRegistry):
 _REGISTRY = _Registry(strict_check_header=False)
 
 
-# -- keys ------------------------------------------------------------------------------------------
-
-
 def read_public_keys(text: str | bytes, where: str) -> PublicKeys:
     """Return the keys of a JWK set that can prove a decision; other keys are skipped.
 
@@ -98,7 +93,14 @@ def read_public_keys(text: str | bytes, where: str) -> PublicKeys:
     """
     try:
         listed = json.loads(text)["keys"]
-        keys = [_checked(key, where) for key in listed if _is_ours(key, where)]
+        keys: list[JsonObject] = []
+        for key in listed:
+            if _is_ours(key, where):
+                made = _import(key)
+                if isinstance(made, RSAKey) and made.raw_value.key_size < _SMALLEST_RSA:
+                    least = f"an RSA key of fewer than {_SMALLEST_RSA} bits proves nothing"
+                    raise UsageError(f"{where}: {least}")
+                keys.append({name: key[name] for name in _KEPT if name in key})
     except (ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
         raise UsageError(f"{where} is no JWK set (RFC 7517): {_first_line(error)}") from error
     if len(keys) > _MOST_KEYS:
@@ -117,14 +119,6 @@ def _is_ours(key: JsonObject, where: str) -> bool:
     return any(_fits(key, alg) for alg in ALGORITHMS)
 
 
-def _checked(key: JsonObject, where: str) -> JsonObject:
-    """Return the relevant members of a key, after checking it."""
-    made = _import(key)
-    if isinstance(made, RSAKey) and made.raw_value.key_size < _SMALLEST_RSA:
-        raise UsageError(f"{where}: an RSA key of fewer than {_SMALLEST_RSA} bits proves nothing")
-    return {name: key[name] for name in _KEPT if name in key}
-
-
 def _import(key: JsonObject) -> Key:
     parameters: dict[str, Any] = {name: key[name] for name in _PARAMETERS if name in key}
     return _KEY_TYPES[str(key["kty"])].import_key(parameters)
@@ -133,28 +127,21 @@ def _import(key: JsonObject) -> Key:
 def _fits(key: JsonObject, alg: str) -> bool:
     kind, curve = ALGORITHMS[alg]
     operations = key.get("key_ops")
+    names = ("EdDSA", "Ed25519") if alg in ("EdDSA", "Ed25519") else (alg,)
     return (
         key.get("kty") == kind
         and key.get("crv") == curve
         and key.get("use", "sig") == "sig"
-        and key.get("alg", alg) in _names_of(alg)
+        and key.get("alg", alg) in names
         and (not isinstance(operations, list) or "verify" in operations)
     )
-
-
-def _names_of(alg: str) -> tuple[str, ...]:
-    return ("EdDSA", "Ed25519") if alg in ("EdDSA", "Ed25519") else (alg,)
 
 
 class SigningKey:
     """A private key that signs decisions: of a person, or of a service that knows its users."""
 
     def __init__(self, jwk: JsonObject) -> None:
-        """Store a private JWK; its `kid`, `iss` and `sub` become the signature's.
-
-        Raises:
-            UsageError: the key cannot sign a decision.
-        """
+        """Store a private JWK, its `kid`, `iss` and `sub`; UsageError: it signs no decision."""
         try:
             self._key = _import(jwk)
             is_private = self._key.is_private
@@ -169,11 +156,7 @@ class SigningKey:
 
     @classmethod
     def read(cls, text: str) -> "SigningKey":
-        """Return the key of an unencrypted PEM or JWK file.
-
-        Raises:
-            UsageError: the key cannot sign a decision.
-        """
+        """Return the key of an unencrypted PEM or JWK file; UsageError: it signs no decision."""
         try:
             return cls(_from_pem(text) if "-----BEGIN" in text else json.loads(text))
         except (ValueError, TypeError, AttributeError) as error:
@@ -183,9 +166,7 @@ class SigningKey:
     def generate(cls, *, issuer: str, subject: str) -> tuple[JsonObject, JsonObject]:
         """Return a new key pair as private and public JWK.
 
-        Args:
-            issuer: the only issuer that it signs as; empty for any.
-            subject: the only person that it signs for; empty for a service, which signs for all.
+        Empty, the key signs as any issuer, and for any subject, as a service does.
         """
         made = OKPKey.generate_key("Ed25519")
         names = {"kid": made.thumbprint(), "iss": issuer, "sub": subject}
@@ -213,9 +194,6 @@ def _from_pem(text: str) -> JsonObject:
     raise UsageError("its key is of a type that signs no decisions")
 
 
-# -- claims and signing ----------------------------------------------------------------------------
-
-
 def decision_claims(
     decision: Decision,
     *,
@@ -228,14 +206,8 @@ def decision_claims(
 ) -> JsonObject:
     """Return the claims of the JWS of a decision.
 
-    Args:
-        decision: the decision.
-        digest: of the card that the approver has read.
-        issuer: the service that vouches for the approver, for example the URL of a login service.
-        subject: the approver, by the name in policies and records.
-        at: the time of signing.
-        auth_time: the time at which the approver signed in; None: unknown.
-        groups: of the approver, for policies that list groups.
+    The issuer vouches for the subject, the approver by the name in policies and records; `at` is
+    the time of signing, and `auth_time` that of the sign-in, if known.
     """
     listed: list[JsonValue] = [*sorted(set(groups))]
     return {
@@ -252,7 +224,6 @@ def decision_claims(
 
 
 def _content(decision: Decision) -> JsonObject:
-    """Return the digest of a decision's content, in addition to yes or no."""
     match decision:
         case Approve(again=again) if again is not None:
             return {"content": canonical_digest({"again": again.content()})}
@@ -289,19 +260,10 @@ def sign_decision(
     if not (who and by):
         raise UsageError("a signed decision names its approver and its issuer: say both")
     claims = decision_claims(
-        decision,
-        digest=digest,
-        issuer=by,
-        subject=who,
-        at=at,
-        auth_time=auth_time,
-        groups=groups,
+        decision, digest=digest, issuer=by, subject=who, at=at, auth_time=auth_time, groups=groups
     )
     signed = {"approver": who, "issuer": by, "signature": key.sign(claims)}
     return decision.model_copy(update=signed)
-
-
-# -- verification ----------------------------------------------------------------------------------
 
 
 def proved_signer(
@@ -313,37 +275,36 @@ def proved_signer(
     at: datetime,
     max_age: timedelta | None = None,
 ) -> Signer:
-    """Return the signer of a decision, by its signature.
-
-    Args:
-        decision: the decision, with its signature.
-        keys: those that may sign.
-        digest: of the open card.
-        opened_at: when that card was opened.
-        at: now, or the time of the decision.
-        max_age: longest time from the sign-in of the signer until then; None for any.
+    """Return the signer of a decision on the card of this digest, by its signature.
 
     Raises:
         SignatureRefused: it is not signed, not by one of these keys, or for something else.
-        SignInTooOld: it proves no sign-in as fresh as that.
+        SignInTooOld: it proves no sign-in within `max_age` before the decision.
     """
-    refusal = _Refusal(decision.confirmation_id)
-    claims = _verified(decision.signature, keys, refusal)
+    refuse = partial(SignatureRefused, decision.confirmation_id)
+    claims = _verified(decision.signature, keys, refuse)
     expected = decision_claims(decision, digest=digest, issuer="", subject="", at=at)
     for name in ("confirmation_id", "digest", "decision", "content"):
         if claims.get(name) != expected.get(name):
-            raise refusal.because(f"its signature is for another {name}")
-    _check_time(claims, opened_at, at, refusal)
+            raise refuse(f"its signature is for another {name}")
+    _check_time(claims, opened_at, at, refuse)
     named = _text(claims, "iss"), _text(claims, "sub")
     if not all(name.strip() and name.isprintable() for name in named):
-        raise refusal.because("its signature does not name an approver (sub) and an issuer (iss)")
-    for said, name in zip((decision.issuer, decision.approver), named, strict=True):
-        if said and said.casefold() != name.casefold():
-            raise refusal.because(f"it says {said}, and its signature {name}")
-    signed_in_at = _signed_in_at(claims, refusal)
+        raise refuse("its signature does not name an approver (sub) and an issuer (iss)")
+    for stated, name in zip((decision.issuer, decision.approver), named, strict=True):
+        if stated and stated.casefold() != name.casefold():
+            raise refuse(f"it says {stated}, and its signature {name}")
+    said, signed_in_at, signed_at = claims.get("auth_time"), None, claims["iat"]
+    if said is not None:
+        if not (_is_number(said) and _is_number(signed_at) and 0 <= said <= signed_at):
+            raise refuse("the sign-in of its signature (auth_time) is no time before it")
+        signed_in_at = datetime.fromtimestamp(said, UTC)
     if max_age is not None and (signed_in_at is None or at - signed_in_at > max_age):
         raise unproved_sign_in(decision.confirmation_id, max_age)
-    return Signer(*named, _groups(claims, refusal), signed_in_at)
+    groups = claims.get("groups", [])
+    if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
+        raise refuse("the groups of its signature are no list of names")
+    return Signer(*named, tuple(map(str, groups)), signed_in_at)
 
 
 def unproved_sign_in(confirmation_id: str, max_age: timedelta) -> SignInTooOld:
@@ -354,22 +315,6 @@ def unproved_sign_in(confirmation_id: str, max_age: timedelta) -> SignInTooOld:
         "signature proves that: sign in again, and decide then",
         max_age_s=max_age.total_seconds(),
     )
-
-
-def _signed_in_at(claims: JsonObject, refusal: "_Refusal") -> datetime | None:
-    said, signed_at = claims.get("auth_time"), claims["iat"]
-    if said is None:
-        return None
-    if not (_is_number(said) and _is_number(signed_at) and 0 <= said <= signed_at):
-        raise refusal.because("the sign-in of its signature (auth_time) is no time before it")
-    return datetime.fromtimestamp(said, UTC)
-
-
-def _groups(claims: JsonObject, refusal: "_Refusal") -> tuple[str, ...]:
-    listed = claims.get("groups", [])
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise refusal.because("the groups of its signature are no list of names")
-    return tuple(str(one) for one in listed)
 
 
 def named_signer(signature: str) -> Signer:
@@ -383,83 +328,70 @@ def named_signer(signature: str) -> Signer:
     return Signer(_text(claims, "iss"), _text(claims, "sub"))
 
 
-class _Refusal(NamedTuple):
-    confirmation_id: str
-
-    def because(self, reason: str) -> SignatureRefused:
-        return SignatureRefused(self.confirmation_id, reason)
-
-
-def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
-    """Return the claims of a signature that one of the keys made."""
+def _verified(signature: str, keys: PublicKeys, refuse: _Refuse) -> JsonObject:
     if not signature:
-        raise refusal.because(
+        raise refuse(
             "decisions have to be signed here, and this one is not "
             "(orchestrator confirm approve --key FILE)"
         )
     if len(signature) > _LONGEST:
-        raise refusal.because("its signature is too long")
-    header = _header(signature, refusal)
-    key = _key_for(header, keys, refusal)
+        raise refuse("its signature is too long")
+    header = _header(signature, refuse)
+    key = _key_for(header, keys, refuse)
     try:
         token = jws.deserialize_compact(signature, _import(key), registry=_REGISTRY)
         claims = json.loads(token.payload)
     except (JoseError, ValueError) as error:
-        raise refusal.because("its signature does not verify") from error
+        raise refuse("its signature does not verify") from error
     if not isinstance(claims, dict):
-        raise refusal.because("its signature is over something else")
+        raise refuse("its signature is over something else")
     for name in ("iss", "sub"):
         if name in key and key[name] != claims.get(name):
-            raise refusal.because(f"its key signs for {key[name]} alone")
+            raise refuse(f"its key signs for {key[name]} alone")
     return claims
 
 
-def _header(signature: str, refusal: _Refusal) -> JsonObject:
+def _header(signature: str, refuse: _Refuse) -> JsonObject:
     try:
         header: JsonObject = jws.extract_compact(signature.encode()).headers()
     except (JoseError, ValueError, TypeError, AttributeError) as error:
-        raise refusal.because("its signature is no compact JWS") from error
+        raise refuse("its signature is no compact JWS") from error
     if header.get("alg") not in ALGORITHMS:
-        raise refusal.because(f"it is not signed with one of {', '.join(ALGORITHMS)}")
+        raise refuse(f"it is not signed with one of {', '.join(ALGORITHMS)}")
     if header.get("typ") != TYPE:
-        raise refusal.because(f"its signature is not of the type (typ) {TYPE}")
+        raise refuse(f"its signature is not of the type (typ) {TYPE}")
     if {"crit", "b64"} & header.keys():
-        raise refusal.because("its signature has critical headers that nobody knows here")
+        raise refuse("its signature has critical headers that nobody knows here")
     return header
 
 
-def _key_for(header: JsonObject, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
+def _key_for(header: JsonObject, keys: PublicKeys, refuse: _Refuse) -> JsonObject:
     """Return the one key that a header names by its kid, or the only one that fits."""
     kid, alg = header.get("kid"), str(header["alg"])
     fitting = [key for key in keys.keys if _fits(key, alg)]
     if kid is not None:
-        fitting = [key for key in fitting if kid in _ids(key)]
+        # A thumbprint (RFC 7638) names the key of a PEM file.
+        fitting = [k for k in fitting if kid in (k.get("kid", ""), _import(k).thumbprint())]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise refusal.because("several keys fit its signature: name one of them by its kid")
-    raise refusal.because("no key that is trusted here fits its signature")
-
-
-def _ids(key: JsonObject) -> Iterator[JsonValue]:
-    """Yield a key's kid, and its thumbprint (RFC 7638), which names the key of a PEM file."""
-    yield key.get("kid", "")
-    yield _import(key).thumbprint()
+        raise refuse("several keys fit its signature: name one of them by its kid")
+    raise refuse("no key that is trusted here fits its signature")
 
 
 def _check_time(
-    claims: JsonObject, opened_at: datetime | None, at: datetime, refusal: _Refusal
+    claims: JsonObject, opened_at: datetime | None, at: datetime, refuse: _Refuse
 ) -> None:
     signed_at, now = claims.get("iat"), at.timestamp()
     if not _is_number(signed_at):
-        raise refusal.because("its signature does not say when it was made (iat)")
+        raise refuse("its signature does not say when it was made (iat)")
     if opened_at is None or signed_at < int(opened_at.timestamp()):
-        raise refusal.because("it was signed before its card was opened")
+        raise refuse("it was signed before its card was opened")
     if signed_at > now + _SKEW.total_seconds():
-        raise refusal.because("it is signed for a time to come; is the signer's clock right?")
+        raise refuse("it is signed for a time to come; is the signer's clock right?")
     ends = claims.get("exp")
     if ends is not None and not (_is_number(ends) and now < ends):
-        raise refusal.because("its signature has expired (exp)")
+        raise refuse("its signature has expired (exp)")
 
 
 def _is_number(value: JsonValue) -> TypeGuard[int | float]:

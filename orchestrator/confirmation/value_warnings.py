@@ -88,14 +88,9 @@ def said_otherwise(
 
     The values of the things that the ids of the call name count as its own. For a price, and for
     values between two days, a goal may state the limits only.
-
-    Args:
-        sent: the arguments, with their money plain.
-        things: the things that its ids name.
-        stated: the goal and other statements of people.
-        defaults: default values of inputs in the document, which nobody states.
     """
-    own = [*_typed(facts(_without(sent, defaults)), stated)]
+    chosen = {n: v for n, v in sent.items() if n not in defaults or defaults[n] != v}
+    own = [*_typed(facts(chosen), stated)]
     found = [one for thing in things for item in thing.items for one in _typed(facts(item), stated)]
     for kind in _COMPARED:
         wanted = _wanted(kind, stated)
@@ -104,14 +99,14 @@ def said_otherwise(
         if not wanted or not (here or (around and kind in ("date", "time"))):
             continue
         if not _agree(kind, [value for _, value in wanted], [*here, *around]):
-            goal = ", ".join(dict.fromkeys(_readable(kind, text, value) for text, value in wanted))
+            words = [
+                _shown(kind, value) if kind == "date" else " ".join(text.split())
+                for text, value in wanted
+            ]
+            goal = ", ".join(dict.fromkeys(words))
             this = ", ".join(dict.fromkeys(_shown(kind, value) for value in here or around))
             yield f"the goal says {goal}; this is for {this}"
-    yield from _other_names(sent, things, stated)
-
-
-def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated) -> Iterator[str]:
-    """Yield a warning if no name of the goal is in the call or in its things."""
+    # A warning if no name of the goal is in the call or its things, in a similar spelling.
     said = _values(stated.clause or stated.goal, stated)
     names = dict.fromkeys(value.text for value in said if value.kind == "name")
     about: list[JsonValue] = [sent]
@@ -119,18 +114,12 @@ def _other_names(sent: JsonObject, things: Sequence[FoundThing], stated: Stated)
         for held, answer in thing.sources:
             about += [held.item, held.around, answer.arguments]
     about_text = json.dumps(about, ensure_ascii=False, default=str)
-    words = _WORDS.findall(about_text.casefold())
-    known = [*dict.fromkeys(words)][:_MOST_WORDS]
-    if names and _NAME.search(about_text) and not any(_is_named(name, known) for name in names):
+    known = [*dict.fromkeys(_WORDS.findall(about_text.casefold()))][:_MOST_WORDS]
+    if not names or not _NAME.search(about_text):
+        return
+    parts = [word for name in names for word in _WORDS.findall(name.casefold())]
+    if not any(extractOne(word, known, scorer=ratio, score_cutoff=_ALIKE) for word in parts):
         yield f"the goal says {', '.join(names)}, which stands nowhere in this call"
-
-
-def _is_named(name: str, known: Sequence[str]) -> bool:
-    """Return True if a word of a name is among others, in the same or a similar spelling."""
-    own = _WORDS.findall(name.casefold())
-    return any(
-        extractOne(word, known, scorer=ratio, score_cutoff=_ALIKE) is not None for word in own
-    )
 
 
 def stated_nowhere(
@@ -142,7 +131,16 @@ def stated_nowhere(
     """
     said = "\n".join((stated.goal, *stated.given))
     known = {*_in_text(said, stated)}
-    known |= {*_days_after(known, said, stated)}
+    # The days that follow a stated day by a stated number or duration of days.
+    values = (v.value for v in _values(said, stated) if v.kind in ("number", "duration"))
+    lengths = [one.get("days") if isinstance(one, dict) else one for one in values]
+    days = [date.fromisoformat(value) for kind, value in known if kind == "date"]
+    known |= {
+        ("date", (day + timedelta(days=length)).isoformat())
+        for length in lengths
+        if isinstance(length, int) and 0 < length < _MOST_DAYS
+        for day in days
+    }
     sources_text = json.dumps(
         [[answer.arguments, answer.body] for answer in answers], ensure_ascii=False, default=str
     )[-_MOST_ANSWERS:]
@@ -161,24 +159,6 @@ def stated_nowhere(
         yield (
             f"{_shown(kind, value)} in {label.lower()} stands in neither goal, inputs nor answers"
         )
-
-
-def _days_after(known: Iterable[Typed], said: str, stated: Stated) -> Iterator[Typed]:
-    """Yield the days that follow a stated day by a stated number or duration of days."""
-    values = _values(said, stated)
-    spans = [value.value for value in values if value.kind in ("number", "duration")]
-    lengths = [span.get("days") if isinstance(span, dict) else span for span in spans]
-    days = [date.fromisoformat(value) for kind, value in known if kind == "date"]
-    for length in lengths:
-        if isinstance(length, int) and 0 < length < _MOST_DAYS:
-            for day in days:
-                yield "date", (day + timedelta(days=length)).isoformat()
-
-
-def _without(sent: JsonObject, defaults: JsonObject) -> JsonObject:
-    return {
-        name: held for name, held in sent.items() if name not in defaults or defaults[name] != held
-    }
 
 
 def _typed(shown: Iterable[CardFact], stated: Stated) -> Iterator[Typed]:
@@ -268,11 +248,6 @@ def _agree(kind: str, wanted: Sequence[str], here: Sequence[str]) -> bool:
     return False
 
 
-def _readable(kind: str, text: str, value: str) -> str:
-    """Return a value in the words of the goal, and a day as a full date."""
-    return _shown(kind, value) if kind == "date" else " ".join(text.split())
-
-
 def _shown(kind: str, value: str) -> str:
     if kind == "date":
         try:
@@ -291,7 +266,6 @@ def _plain(amount: Decimal) -> str:
 
 
 def _decimal(text: str) -> Decimal:
-    """Return the number in a text, with either decimal sign."""
     last = max(text.rfind("."), text.rfind(","))
     is_fraction = last >= 0 and len(text) - last - 1 in (1, 2)
     digits = re.sub(r"[.,]", "", text[:last]) + "." + text[last + 1 :] if is_fraction else ""

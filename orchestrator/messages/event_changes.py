@@ -41,9 +41,8 @@ from orchestrator.messages.leg import (
 )
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.messages.step import StepRecord
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.obligation import Obligation, ObligationState
+from orchestrator.saga.obligation import ObligationState
 
 ASKED: Final = "ask the user"
 """The `did` of a step that asked a person."""
@@ -87,36 +86,24 @@ def state_changes(before: MissionState | None, now: MissionState, where: Where) 
     own = list(mission_changes(None if before is None else before.result, now.result, where))
     ended = [one for one in own if isinstance(one, MissionEvent) and one.over]
     yield from (one for one in own if one not in ended)
-    legs = {**now.progress.legs, **_ended_between(before, now)}
-    for leg_id, leg in legs.items():
-        of_leg = Where(mission_id=where["mission_id"], leg_id=leg_id, at=where["at"])
-        yield from leg_changes(_leg_before(before, leg_id), leg, of_leg)
-    yield from ended
-
-
-def _leg_before(before: MissionState | None, leg_id: str) -> LegProgress | None:
-    """Return a leg as it was; as it ended, for one that a repair has reopened since."""
-    if before is None or leg_id in before.progress.legs:
-        return None if before is None else before.progress.legs[leg_id]
-    for leg in before.result.legs:
-        if leg.leg_id == leg_id and leg.status in _ENDED:
-            return _as_ended(LegProgress(agent=leg.agent, goal=leg.goal), leg)
-    return None
-
-
-def _ended_between(before: MissionState | None, now: MissionState) -> dict[str, LegProgress]:
-    """Return the legs that ended between two states."""
     known = {} if before is None else {leg.leg_id: leg for leg in before.result.legs}
     was = {} if before is None else before.progress.legs
-    ended = {}
+    legs = dict(now.progress.legs)
     for leg in now.result.legs:
-        earlier = known.get(leg.leg_id)
-        is_new = leg.leg_id in was or earlier is None or earlier.status not in _ENDED
-        if leg.status in _ENDED and leg.leg_id not in now.progress.legs and is_new:
-            seen = was.get(leg.leg_id, LegProgress(agent=leg.agent, goal=leg.goal))
-            if leg.status is not LegStatus.SKIPPED or leg.leg_id in was:
-                ended[leg.leg_id] = _as_ended(seen, leg)
-    return ended
+        earlier, leg_id = known.get(leg.leg_id), leg.leg_id
+        is_new = leg_id in was or earlier is None or earlier.status not in _ENDED
+        if leg.status in _ENDED and leg_id not in now.progress.legs and is_new:
+            seen = was.get(leg_id, LegProgress(agent=leg.agent, goal=leg.goal))
+            if leg.status is not LegStatus.SKIPPED or leg_id in was:
+                legs[leg_id] = _as_ended(seen, leg)
+    for leg_id, progress in legs.items():
+        of_leg = Where(mission_id=where["mission_id"], leg_id=leg_id, at=where["at"])
+        before_it, result = was.get(leg_id), known.get(leg_id)
+        if before_it is None and result is not None and result.status in _ENDED:
+            # As it ended: a repair has reopened it since.
+            before_it = _as_ended(LegProgress(agent=result.agent, goal=result.goal), result)
+        yield from leg_changes(before_it, progress, of_leg)
+    yield from ended
 
 
 def _as_ended(seen: LegProgress, leg: LegResult) -> LegProgress:
@@ -166,7 +153,8 @@ def leg_changes(before: LegProgress | None, now: LegProgress, where: Where) -> I
     over = now.status in _ENDED
     if now.selection is not None and now.selection != was.selection:
         yield SelectionEvent(**where, **now.selection.model_dump())
-    steps = _new_steps(was, now)
+    # A long list has lost its oldest steps.
+    steps = now.steps[max(0, was.steps_before + len(was.steps) - now.steps_before) :]
     answers = [one.outcome for one in steps if one.did == ASKED]
     decided = now.decisions[len(was.decisions) :]
     yield from _closed(was.waiting, now.waiting, decided, answers, where)
@@ -187,10 +175,17 @@ def mission_changes(
     before: MissionResult | None, now: MissionResult, where: Where
 ) -> Iterator[Event]:
     """Yield the events of a mission itself, without those of its legs and its rollback."""
-    legs = _planned(now)
-    if legs and (before is None or legs != _planned(before)):
-        yield PlanEvent(**where, legs=legs)
-    was, waits = _own_waits(before), _own_waits(now)
+    parts = [
+        tuple(PlannedPart(leg_id=leg.leg_id, agent=leg.agent, goal=leg.goal) for leg in result.legs)
+        for result in (before, now)
+        if result is not None
+    ]
+    if parts[-1] and (before is None or parts[0] != parts[1]):
+        yield PlanEvent(**where, legs=parts[-1])
+    waits = now.plan_waits.model_copy(update={"stalled": now.stalled})
+    was = LegWaiting()
+    if before is not None:
+        was = before.plan_waits.model_copy(update={"stalled": before.stalled})
     decided = now.plan_decisions[len(before.plan_decisions) if before else 0 :]
     answers = [
         *(one.outcome for one in now.plan_answers[len(before.plan_answers) if before else 0 :]),
@@ -198,26 +193,6 @@ def mission_changes(
     ]
     ends = ["expired" if one == "expired" else "answered" for one in answers]
     yield from _closed(was, waits, decided, ends, where)
-    yield from _revoked(before, now, where)
-    over = now.finished_at is not None
-    is_same = before is not None and (before.status, before.goal_became) == (
-        now.status,
-        now.goal_became,
-    )
-    if before is None or not is_same or over != (before.finished_at is not None):
-        yield MissionEvent(
-            **where,
-            status=now.status.value,
-            goal=now.goal_became or now.goal,
-            summary=now.summary if over else "",
-            error=now.error,
-            over=over,
-        )
-    yield from _opened(was, waits, where)
-
-
-def _revoked(before: MissionResult | None, now: MissionResult, where: Where) -> Iterator[Event]:
-    """Yield an event for each rule that was revoked meanwhile."""
     known = {one.rule.rule_id for one in before.again if one.revoked_at} if before else set()
     for one in now.again:
         if one.revoked_at is not None and one.rule.rule_id not in known:
@@ -229,6 +204,22 @@ def _revoked(before: MissionResult | None, now: MissionResult, where: Where) -> 
                 approver=one.revoked_by,
                 reason=one.reason,
             )
+    over = now.finished_at is not None
+    shown = (now.status, now.goal_became, over)
+    if before is None or shown != (
+        before.status,
+        before.goal_became,
+        before.finished_at is not None,
+    ):
+        yield MissionEvent(
+            **where,
+            status=now.status.value,
+            goal=now.goal_became or now.goal,
+            summary=now.summary if over else "",
+            error=now.error,
+            over=over,
+        )
+    yield from _opened(was, waits, where)
 
 
 def saga_changes(before: SagaWaits | None, now: SagaWaits, where: Where) -> Iterator[Event]:
@@ -241,17 +232,21 @@ def saga_changes(before: SagaWaits | None, now: SagaWaits, where: Where) -> Iter
         earlier, later = was.waits.get(key, LegWaiting()), now.waits.get(key, LegWaiting())
         card, question = earlier.card, earlier.question
         decided = [one for one in new if card and one.confirmation_id == card.confirmation_id]
-        if card and card != later.card and not decided and _is_past(card.expires_at, at):
+        if (
+            card
+            and card != later.card
+            and not decided
+            and card.expires_at
+            and card.expires_at <= at
+        ):
             decided = [expiry_of(card, at)]
-        answers = ["expired"] if question and _is_past(question.expires_at, at) else []
+        answers = []
         if question and question.question_id in now.answered:
             answers = ["answered"]
+        elif question and question.expires_at and question.expires_at <= at:
+            answers = ["expired"]
         yield from _closed(earlier, later, decided, answers, of_call)
         yield from _opened(earlier, later, of_call)
-
-
-def _is_past(moment: datetime | None, at: datetime) -> bool:
-    return moment is not None and moment <= at
 
 
 def rollback_changes(
@@ -291,25 +286,6 @@ def _leg(now: LegProgress, where: Where) -> LegEvent:
     return LegEvent(**where, **{**_shared(now, LegEvent), "status": now.status.value})
 
 
-def _planned(result: MissionResult) -> tuple[PlannedPart, ...]:
-    return tuple(
-        PlannedPart(leg_id=leg.leg_id, agent=leg.agent, goal=leg.goal) for leg in result.legs
-    )
-
-
-def _own_waits(result: MissionResult | None) -> LegWaiting:
-    """Return the waits of the mission itself, apart from its legs."""
-    if result is None:
-        return LegWaiting()
-    return result.plan_waits.model_copy(update={"stalled": result.stalled})
-
-
-def _new_steps(was: LegProgress, now: LegProgress) -> tuple[StepRecord, ...]:
-    """Return the steps recorded since then; a long list has lost its oldest steps."""
-    known = was.steps_before + len(was.steps)
-    return now.steps[max(0, known - now.steps_before) :]
-
-
 def _calls(
     was: tuple[CallMade, ...], now: tuple[CallMade, ...], where: Where
 ) -> Iterator[CallEvent]:
@@ -328,13 +304,10 @@ def _obligations(was: Ledger, now: Ledger, where: Where) -> Iterator[ObligationE
     known = {one.obligation_id: one for one in was.obligations}
     for one in now.obligations:
         before = known.get(one.obligation_id)
-        if before is None or _stands(before) != _stands(one):
+        now_is = (one.state, one.note, len(one.resolutions))
+        if before is None or now_is != (before.state, before.note, len(before.resolutions)):
             fields = {**_shared(one, ObligationEvent), "state": one.state.value}
             yield ObligationEvent(**where, **fields)
-
-
-def _stands(one: Obligation) -> tuple[object, ...]:
-    return one.state, one.note, len(one.resolutions)
 
 
 def _closed(

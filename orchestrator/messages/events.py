@@ -17,7 +17,6 @@ from orchestrator.core.record import Record
 from orchestrator.messages.hold import Hold
 
 _RELEASE: Final = "1"
-_FIELDS: Final = 4
 _LONGEST: Final = 4 * 1024 * 1024
 """Bytes of a cursor: a hundred for each run of the last minutes."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,53 +48,35 @@ class Cursor:
 
     def __str__(self) -> str:
         """Encode the cursor as letters, digits, `-` and `_`."""
-        lines = [_RELEASE, _written(self.since), _written(self.begun)]
+        moments = (self.since, self.begun)
+        micros = ["" if at is None else str((at - _EPOCH) // _MICROSECOND) for at in moments]
+        lines = [_RELEASE, *micros]
         lines += [" ".join((i, *map(str, self.places[i]))) for i in sorted(self.places)]
         packed = zlib.compress("\n".join(lines).encode(), 9)
         return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def read_cursor(text: str) -> Cursor:
-    """Return the cursor that a text encodes.
-
-    Raises:
-        UsageError: the text is no cursor.
-    """
+    """Return the cursor that a text encodes; UsageError: it is no cursor."""
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        release, since, begun, *lines = _unpacked(packed).decode().split("\n")
+        reading = zlib.decompressobj()
+        unpacked = reading.decompress(packed, _LONGEST)  # strangers send it: it may be a bomb
+        if not reading.eof:
+            raise ValueError("too long, or cut off")
+        release, began, ended, *lines = unpacked.decode().split("\n")
         if release != _RELEASE:
             raise ValueError(release)
-        return Cursor(dict(_place(line) for line in lines), _moment(since), _moment(begun))
+        since, begun = (_EPOCH + int(m) * _MICROSECOND if m else None for m in (began, ended))
+        places = {}
+        for line in lines:
+            workflow_id, run_id, task, number = line.rsplit(" ", 3)
+            places[workflow_id] = HistoryPlace(run_id, int(task), int(number))
+        return Cursor(places, since, begun)
     except (ValueError, binascii.Error, zlib.error, OverflowError, OSError):
         raise UsageError(
             f"{text[:60]!r} is no cursor: give the `cursor` of an event, or none"
         ) from None
-
-
-def _unpacked(packed: bytes) -> bytes:
-    """Return a decompressed text, which strangers send and which may be a bomb."""
-    reading = zlib.decompressobj()
-    text = reading.decompress(packed, _LONGEST)
-    if not reading.eof:
-        raise ValueError("too long, or cut off")
-    return text
-
-
-def _place(line: str) -> tuple[str, HistoryPlace]:
-    parts = line.rsplit(" ", _FIELDS - 1)
-    if len(parts) != _FIELDS:
-        raise ValueError(line)
-    workflow_id, run_id, task, number = parts
-    return workflow_id, HistoryPlace(run_id, int(task), int(number))
-
-
-def _written(moment: datetime | None) -> str:
-    return "" if moment is None else str((moment - _EPOCH) // _MICROSECOND)
-
-
-def _moment(micros: str) -> datetime | None:
-    return _EPOCH + int(micros) * _MICROSECOND if micros else None
 
 
 class Event(Record):
@@ -104,9 +85,7 @@ class Event(Record):
     mission_id: str
     leg_id: str = Field(default="", description="empty for the mission itself and its rollback")
     at: datetime = Field(description="server time of the workflow task that recorded it")
-    cursor: str = Field(
-        default="", description="position from which any reader continues after this event"
-    )
+    cursor: str = Field(default="", description="position from which a reader goes on after it")
     kind: str = ""
 
 
@@ -186,14 +165,7 @@ class CardEvent(Event):
     confirmation_id: str
     digest: str
     state: Literal[
-        "opened",
-        "reminded",
-        "approved",
-        "amended",
-        "rejected",
-        "responded",
-        "expired",
-        "withdrawn",
+        "opened", "reminded", "approved", "amended", "rejected", "responded", "expired", "withdrawn"
     ]
     tool: str = ""
     card_type: str = ""
@@ -217,9 +189,7 @@ class DecisionEvent(Event):
     approver: str
     reason: str = ""
     then: str = Field(default="", description="what follows a rejection")
-    again: SameAgain | None = Field(
-        default=None, description="the rule for later calls that the approval made"
-    )
+    again: SameAgain | None = Field(default=None, description="the rule that the approval made")
     rule: str = Field(default="", description="the rule that approved it; empty: a person did")
 
 
@@ -283,21 +253,10 @@ class RollbackEvent(Event):
 
 
 AnyEvent = Annotated[
-    MissionEvent
-    | PlanEvent
-    | LegEvent
-    | SelectionEvent
-    | CallEvent
-    | StepEvent
-    | CardEvent
-    | DecisionEvent
-    | QuestionEvent
-    | PauseEvent
-    | HeldUpEvent
-    | ObligationEvent
-    | RollbackEvent,
+    MissionEvent | PlanEvent | LegEvent | SelectionEvent | CallEvent | StepEvent | CardEvent
+    | DecisionEvent | QuestionEvent | PauseEvent | HeldUpEvent | ObligationEvent | RollbackEvent,
     Field(discriminator="kind"),
-]
+]  # fmt: skip
 """Any event, distinguished by `kind`."""
 
 EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(AnyEvent)

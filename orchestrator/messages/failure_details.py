@@ -42,9 +42,7 @@ class ModelPause(Record):
     attempts: int = Field(default=1, ge=1, description="rounds of requests since then")
     retried_at: datetime | None = None
     """None: not before the deadline."""
-    deadline: datetime = Field(
-        description="time at which the leg is given up and its mission rolled back"
-    )
+    deadline: datetime = Field(description="when the leg is given up and its mission rolled back")
 
     @property
     def sentence(self) -> str:
@@ -93,9 +91,7 @@ class ModelChange(Record):
 
     model: str = Field(description="empty for the worker's default")
     why: str
-    by: str = Field(
-        default="", description="the person who decided; empty for the fallback list of the agent"
-    )
+    by: str = Field(default="", description="who decided; empty: the fallback list of the agent")
     at: datetime
 
 
@@ -141,9 +137,7 @@ class MissingState(Record):
 
     error_type: str = Field(description="type of the error that reported it")
     catalog: str = Field(default="", description="digest of the missing catalog")
-    provider: str = Field(
-        default="", description="provider whose share of a worker's slots is used up"
-    )
+    provider: str = Field(default="", description="whose share of a worker's slots is used up")
     mission_id: str = Field(default="", description="mission whose call waits for a slot")
     nothing_sent: bool = True
     """False if an attempt of the call may have reached its provider."""

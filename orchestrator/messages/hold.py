@@ -38,9 +38,7 @@ class Standing(Record):
     price: Money | None = None
     cancel_tool: str | None = Field(default=None, description="None: it cannot be cancelled")
     fee: Money | None = Field(default=None, description="what cancelling it may cost")
-    until: datetime | None = Field(
-        default=None, description="until when it can be cancelled; None: no end is declared"
-    )
+    until: datetime | None = Field(default=None, description="end of its window; None: no end")
 
     def __str__(self) -> str:
         """Return one line: `Book flight (120 EUR; cancelling costs up to 20 EUR, until ...)`."""

@@ -20,14 +20,7 @@ from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.step import PlanStepOutput, Repeats, SelectedTools, StepRecord
 from orchestrator.messages.tool_call import PreparedCall
-from orchestrator.planning.models import (
-    AnswerTable,
-    CallTool,
-    Fact,
-    HandOver,
-    LegPlan,
-    Observation,
-)
+from orchestrator.planning.models import AnswerTable, CallTool, Fact, HandOver, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.orders import Order, WhenRead
 from orchestrator.saga.outcome import FollowUp, InputWanted, OutcomeKind
@@ -69,9 +62,7 @@ class Question(Record):
     asked_at: datetime | None = None
     """In the time zone in which the dates of the answer are read."""
     hold: Hold | None = Field(default=None, description="set before a rollback: what it is about")
-    server: str = Field(
-        default="", description="name of the MCP server that asks; only a person answers it"
-    )
+    server: str = Field(default="", description="the MCP server that asks; only a person answers")
 
     @property
     def asks(self) -> "tuple[QuestionField, ...]":
@@ -154,18 +145,14 @@ class LegAccount(Record):
     """Data of providers, for a leg that only read."""
     follow_ups: tuple[FollowUp, ...] = ()
     """Calls that its last answer makes possible, for a leg that only read."""
-    unverified_ids: tuple[str, ...] = Field(
-        default=(), description="ids in its summary that no answer states"
-    )
+    unverified_ids: tuple[str, ...] = Field(default=(), description="ids of the summary, unproved")
     conditions: tuple[WhenRead, ...] = ()
     """The planner's readings of conditional orders."""
     outputs: JsonObject = Field(default_factory=dict, description="of its written workflow")
     error: str | None = None
     steps: tuple[StepRecord, ...] = Field(default=(), description="the newest steps")
     steps_before: int = Field(default=0, description="number of older steps that are left out")
-    called: tuple[str, ...] = Field(
-        default=(), description="tools of these steps that were called with success"
-    )
+    called: tuple[str, ...] = Field(default=(), description="tools of these steps, with success")
     facts: tuple[Fact, ...] = ()
     facts_before: int = Field(default=0, description="number of older facts that are left out")
     stalled: str = ""
@@ -188,9 +175,7 @@ class LegState(LegAccount):
     """The state of a leg that survives continue-as-new."""
 
     step: int = 0
-    part: int = Field(
-        default=0, description="index of the call among the parallel calls of the step"
-    )
+    part: int = Field(default=0, description="index among the parallel calls of the step")
     status: LegStatus = LegStatus.RUNNING
     observations: tuple[Observation, ...] = ()
     answers: JsonObject = Field(default_factory=dict)
@@ -200,9 +185,7 @@ class LegState(LegAccount):
     """Tools shown in previous steps, for a tool list that keeps growing."""
     handed_to: tuple[str, ...] = ()
     """Legs that did parts of it: their effects serve its orders."""
-    began_at: datetime | None = Field(
-        default=None, description="start of its first run; None before that"
-    )
+    began_at: datetime | None = Field(default=None, description="start of its first run")
     repeats: Repeats = Field(default_factory=Repeats)
     asked: tuple[AskedCall, ...] = ()
     """Questions and cards with their outcomes, the newest last."""
@@ -215,9 +198,7 @@ class LegState(LegAccount):
     noted: tuple[str, ...] = ()
     """Refusals that its planner has received, the newest last."""
     unmade: CallTool | None = Field(default=None, description="the last call, if it failed")
-    acting: Acting | None = Field(
-        default=None, description="None while the leg thinks, or after its end"
-    )
+    acting: Acting | None = Field(default=None, description="None: the leg thinks, or is over")
     card: OpenCard | None = Field(default=None, description="card that waits for a decision")
     question: Question | None = Field(default=None, description="question that waits for an answer")
     pause: ModelPause | None = Field(default=None, description="pause of its model")
@@ -355,9 +336,7 @@ class CallMade(Record):
 
     call_id: str
     tool: str
-    outcome: OutcomeKind | None = Field(
-        default=None, description="None while the call is under way"
-    )
+    outcome: OutcomeKind | None = Field(default=None, description="None: it is under way")
     error: str | None = None
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
-from pydantic import Field, JsonValue, computed_field, field_validator, model_validator
+from pydantic import Field, computed_field, field_validator, model_validator
 
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.confirmation.same_again import AgainRecord
@@ -185,15 +185,10 @@ class MissionStatus(StrEnum):
     """It was terminated; the sweep starts its rollback."""
 
 
-_AFTER_ROLLBACK = frozenset(
-    {
-        MissionStatus.ROLLING_BACK,
-        MissionStatus.PARKED,
-        MissionStatus.ROLLED_BACK,
-        MissionStatus.ROLLED_BACK_AFTER_SUCCESS,
-        MissionStatus.CANCELLED,
-    }
-)
+_AFTER_ROLLBACK = frozenset({
+    MissionStatus.ROLLING_BACK, MissionStatus.PARKED, MissionStatus.ROLLED_BACK,
+    MissionStatus.ROLLED_BACK_AFTER_SUCCESS, MissionStatus.CANCELLED,
+})  # fmt: skip
 
 
 Came = Literal["go on", "stop", "said otherwise", "expired"]
@@ -205,17 +200,9 @@ class PlanAnswer(Record):
     id: str = Field(description="id of the question or the card")
     outcome: Came
     text: str = Field(default="", description="the reworded goal, or the reason")
-    by: str = Field(
-        default="", description="the person who answered: claimed, or proved by a signature"
-    )
+    by: str = Field(default="", description="who answered: claimed, or proved by a signature")
     at: datetime
     doubts: tuple[Doubt, ...] = Field(default=(), description="doubts that the question was about")
-
-
-_UNCHECKED: Final = (
-    "the goal was not split, so no order was stated: nothing was changed, and nothing checked "
-    "whether the goal asked for a change"
-)
 
 
 class MissionResult(Record):
@@ -272,10 +259,13 @@ class MissionResult(Record):
         if not isinstance(ledger, dict):
             return data
         made = {one["obligation_id"]: one.get("response") for one in ledger.get("obligations", ())}
+
+        def answered(fact: JsonObject) -> JsonObject:
+            answer = made.get(f"{data['mission_id']}.{fact['source']}")
+            return fact if answer is None else {"body": answer, **fact}
+
         legs = [
-            {**leg, "facts": [_answered(one, data["mission_id"], made) for one in leg["facts"]]}
-            if leg.get("facts")
-            else leg
+            {**leg, "facts": [*map(answered, leg["facts"])]} if leg.get("facts") else leg
             for leg in data.get("legs", ())
         ]
         return {**data, "legs": legs}
@@ -310,7 +300,12 @@ class MissionResult(Record):
         """Why only the planner's word says that the goal was reached; '' if more does."""
         if self.plan_made_by.planner != "one leg" or self.status is not MissionStatus.SUCCEEDED:
             return ""
-        return "" if self.ledger.obligations or self.ledger.cancels else _UNCHECKED
+        if self.ledger.obligations or self.ledger.cancels:
+            return ""
+        return (
+            "the goal was not split, so no order was stated: nothing was changed, and nothing "
+            "checked whether the goal asked for a change"
+        )
 
     @property
     def follow_ups(self) -> tuple[FollowUp, ...]:
@@ -357,17 +352,15 @@ class MissionResult(Record):
         changed = self.model_copy(update={"status": status, "ledger": ledger})
         if status not in _AFTER_ROLLBACK or not self.summary or self.summary_before:
             return changed
-        said = {"summary": _summary_of(changed), "summary_before": self.summary}
+        counts = {"cancelled": len(changed.cancelled), "left standing": len(changed.left)}
+        counts["still to be taken back"] = len(changed.receipts)
+        counted = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+        named = status.value.replace("_", " ").capitalize()
+        said = {
+            "summary": f"{named}: {counted or 'nothing of it stood'}.",
+            "summary_before": self.summary,
+        }
         return changed.model_copy(update=said)
-
-
-def _summary_of(result: MissionResult) -> str:
-    """Return the summary of a mission that is, or was, rolled back."""
-    counts = {"cancelled": len(result.cancelled), "left standing": len(result.left)}
-    counts["still to be taken back"] = len(result.receipts)
-    counted = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
-    status = result.status.value.replace("_", " ")
-    return f"{status.capitalize()}: {counted or 'nothing of it stood'}."
 
 
 def final_status(
@@ -423,9 +416,7 @@ class CarriedMission(Record):
     answers: tuple[PlanAnswer, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     planning: Used = Field(default_factory=Used, description="usage before its legs began")
-    legs: tuple[LegInput, ...] = Field(
-        default=(), description="legs under way, in order of their start"
-    )
+    legs: tuple[LegInput, ...] = Field(default=(), description="legs under way, by their start")
     results: tuple[LegResult, ...] = Field(default=(), description="results of ended legs")
     taken: dict[str, Spend] = Field(default_factory=dict)
     """Money spent or reserved, by leg."""
@@ -472,14 +463,7 @@ def status_with(
     stopped: bool = False,
     observed: bool = False,
 ) -> MissionStatus:
-    """Return the status of a mission, given the status of its rollback.
-
-    Args:
-        own: the status that the mission itself reports, or reported at its end.
-        rollback: the status of the rollback; None: there is none.
-        stopped: True if a person cancelled the mission.
-        observed: True if its effects stood although it failed.
-    """
+    """Return the status of a mission, given its own and that of its rollback, if there is one."""
     if rollback is None:
         return own
     if rollback is RollbackStatus.PARKED:
@@ -532,11 +516,6 @@ def with_called(known: tuple[str, ...], steps: Iterable[StepRecord]) -> tuple[st
     """Return known tools and those of successful steps, without duplicates."""
     called = (step.called for step in steps if step.outcome == "succeeded")
     return tuple(dict.fromkeys([*known, *filter(None, called)]))
-
-
-def _answered(fact: JsonObject, mission_id: str, made: Mapping[str, JsonValue]) -> JsonObject:
-    answer = made.get(f"{mission_id}.{fact['source']}")
-    return fact if answer is None else {"body": answer, **fact}
 
 
 def as_sent(result: MissionResult) -> MissionResult:

@@ -160,11 +160,7 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
 
 
 def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:
-    """Refuse a mission's policy that allows more than the worker's.
-
-    Raises:
-        UsageError: as PolicyWidened: lists the additional permissions.
-    """
+    """Refuse a mission's policy that allows more than the worker's, as PolicyWidened."""
     found = widenings(own, workers)
     if found:
         raise UsageError(
@@ -189,12 +185,8 @@ LONGEST_WAIT: Final = timedelta(days=3650)
 
 
 def check_new(goal: str, policy: Record) -> None:
-    """Refuse a mission that would end as soon as it begins.
-
-    Raises:
-        UsageError: names the fault.
-    """
-    if not _says_something(goal):
+    """Refuse a mission that would end as soon as it begins; UsageError: names the fault."""
+    if not any(c.isprintable() and not c.isspace() for c in goal):
         raise UsageError("goal: it says nothing; write in plain words what to do")
     fault = wait_fault(policy)
     if fault:
@@ -204,20 +196,17 @@ def check_new(goal: str, policy: Record) -> None:
 def wait_fault(policy: Record) -> str:
     """Return the fault in a policy's times, as a sentence; empty without one."""
     for name, wait in _waits(policy):
+        seconds = wait.total_seconds()
+        is_long = abs(seconds) >= 86_400
+        said = f"{seconds / 86_400:,.0f} days" if is_long else f"{seconds:g} s"
         if wait <= timedelta(0):
-            return f"{name} is {_duration(wait)}, and must be longer than nothing, such as PT1H"
+            return f"{name} is {said}, and must be longer than nothing, such as PT1H"
         if wait > LONGEST_WAIT:
-            return f"{name} is {_duration(wait)}, and may be at most {LONGEST_WAIT.days} days"
+            return f"{name} is {said}, and may be at most {LONGEST_WAIT.days} days"
     return ""
 
 
-def _says_something(text: str) -> bool:
-    """Return True if the text has a visible character."""
-    return any(c.isprintable() and not c.isspace() for c in text)
-
-
 def _waits(value: object, name: str = "") -> Iterator[tuple[str, timedelta]]:
-    """Yield every duration in a record with its path."""
     if isinstance(value, timedelta):
         yield name, value
     elif isinstance(value, Record):
@@ -226,11 +215,6 @@ def _waits(value: object, name: str = "") -> Iterator[tuple[str, timedelta]]:
     elif isinstance(value, tuple):
         for number, item in enumerate(value):
             yield from _waits(item, f"{name}.{number}")
-
-
-def _duration(wait: timedelta) -> str:
-    seconds = wait.total_seconds()
-    return f"{seconds / 86_400:,.0f} days" if abs(seconds) >= 86_400 else f"{seconds:g} s"
 
 
 class BeginInput(GoalBrief):
@@ -253,10 +237,7 @@ def check_begin(mission: BeginInput, workers: MissionPolicy) -> None:
     """Refuse a mission that the worker's policy does not allow to begin.
 
     Raises:
-        UsageError: as PolicyWidened: its own policy allows more than the worker's.
-        UsageError: the requester is missing, and one of the policies depends on it.
-        UsageError: the goal is empty, or the mission would be over before it begins; none of the
-            project's clients sends that.
+        UsageError: as `check_new` and `check_policy`; none of the project's clients sends that.
     """
     check_new(mission.goal, mission.policy)
     check_policy(mission.policy, workers, requester=mission.requester)

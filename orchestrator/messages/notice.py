@@ -7,20 +7,13 @@ from typing import Final, Literal, get_args
 from pydantic import Field
 
 from orchestrator.core.budget import Money
-from orchestrator.core.record import Record
+from orchestrator.core.record import Record, shared_fields
 from orchestrator.messages.events import AnyEvent, CardEvent, QuestionEvent
 
 NoticeEvent = Literal[
-    "card.opened",
-    "card.reminded",
-    "card.decided",
-    "card.expired",
-    "card.withdrawn",
-    "question.opened",
-    "question.closed",
-    "notice.failed",
-    "notice.test",
-]
+    "card.opened", "card.reminded", "card.decided", "card.expired", "card.withdrawn",
+    "question.opened", "question.closed", "notice.failed", "notice.test",
+]  # fmt: skip
 EVENTS: Final[tuple[str, ...]] = get_args(NoticeEvent)
 ANNOUNCES_OPEN: Final = frozenset({"card.opened", "card.reminded", "question.opened"})
 """Events that are not delivered once their card or question is closed."""
@@ -48,19 +41,9 @@ class Notice(Record):
     round: int = 1
     expires_at: datetime | None = None
     fields: tuple[str, ...] = Field(default=(), description="names of a question's fields")
-    outcome: str = Field(
-        default="", description="approved, amended, rejected, responded; answered, expired"
-    )
+    outcome: str = Field(default="", description="as a decision, or: answered, expired")
     decided_by: str = Field(default="", description="approvers, for channels that know people")
     failed: str = Field(default="", description="id of the notice that no channel delivered")
-
-
-_OF_CARD: Final[dict[str, NoticeEvent]] = {
-    "opened": "card.opened",
-    "reminded": "card.reminded",
-    "expired": "card.expired",
-    "withdrawn": "card.withdrawn",
-}
 
 
 def announced(event: AnyEvent, *, requester: str = "", decided_by: str = "") -> Notice | None:
@@ -70,38 +53,29 @@ def announced(event: AnyEvent, *, requester: str = "", decided_by: str = "") -> 
     planner writes it, and may quote anything that it was given.
     """
     if isinstance(event, CardEvent):
-        is_decided = event.state not in _OF_CARD
+        states: dict[str, NoticeEvent] = {
+            "opened": "card.opened",
+            "reminded": "card.reminded",
+            "expired": "card.expired",
+            "withdrawn": "card.withdrawn",
+        }
+        is_decided = event.state not in states
         return Notice(
+            **{**shared_fields(event, Notice), "requester": event.requester or requester},
             notice_id=_notice_id(event.confirmation_id, event.digest, event.state, event.at),
-            event="card.decided" if is_decided else _OF_CARD[event.state],
-            at=event.at,
-            mission_id=event.mission_id,
-            leg_id=event.leg_id,
+            event=states.get(event.state, "card.decided"),
             wait_id=event.confirmation_id,
-            digest=event.digest,
-            tool=event.tool,
-            card_type=event.card_type,
-            title=event.title,
-            agent=event.agent,
-            requester=event.requester or requester,
-            price=event.price,
-            round=event.round,
-            expires_at=event.expires_at,
             outcome=event.state if is_decided else "",
             decided_by=decided_by,
         )
     if isinstance(event, QuestionEvent):
         is_opened = event.state == "opened"
         return Notice(
+            **shared_fields(event, Notice),
             notice_id=_notice_id(event.question_id, "", event.state, event.at),
             event="question.opened" if is_opened else "question.closed",
-            at=event.at,
-            mission_id=event.mission_id,
-            leg_id=event.leg_id,
             wait_id=event.question_id,
             requester=requester,
-            fields=event.fields,
-            expires_at=event.expires_at,
             outcome="" if is_opened else event.state,
         )
     return None
@@ -129,9 +103,7 @@ class NoticesInput(Record):
     """The input of the workflow that follows the feed, and of the activity that reads it."""
 
     cursor: str = Field(default="", description="position in the feed; empty at the first start")
-    began_at: datetime | None = Field(
-        default=None, description="first start: what was closed before is not announced"
-    )
+    began_at: datetime | None = Field(default=None, description="what closed before stays quiet")
 
 
 class Delivery(Record):

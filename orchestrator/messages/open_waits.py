@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -48,9 +47,7 @@ class LegWait(Record):
     tool: str = Field(default="", max_length=_LONGEST)
     card_type: str = Field(default="", max_length=_LONGEST)
     digest: str = Field(default="", max_length=_LONGEST, description="digest of the card")
-    title: str = Field(
-        default="", max_length=_LONGEST, description="title of the card, or text of the question"
-    )
+    title: str = Field(default="", max_length=_LONGEST, description="of the card, or the question")
     price: Money | None = None
     expires_at: datetime | None = None
     fields: tuple[str, ...] = Field(default=(), max_length=_MOST)
@@ -105,6 +102,11 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
         )
     if waiting.question is not None:
         question = waiting.question
+        takes = [
+            line
+            for field in question_fields(question.fields)
+            for line in (field.described(question.today), *field.listed())
+        ]
         return LegWait(
             waits_for=WaitKind.ANSWER if question.hold is None else WaitKind.HOLD,
             id=question.question_id,
@@ -112,16 +114,10 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
             expires_at=question.expires_at,
             fields=tuple(name[:_LONGEST] for name in question.fields)[:_MOST],
             personal=tuple(name[:_LONGEST] for name in question.personal)[:_MOST],
-            takes=tuple(line[:_LONGEST] for line in _takes(question))[:_MOST],
+            takes=tuple(line[:_LONGEST] for line in takes)[:_MOST],
             otherwise=question.otherwise[:_LONGEST],
         )
     return None
-
-
-def _takes(question: Question) -> Iterator[str]:
-    for field in question_fields(question.fields):
-        yield field.described(question.today)
-        yield from field.listed()
 
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -143,10 +139,17 @@ class Waiting(Record):
 
     def entries(self) -> tuple[JsonObject, ...]:
         """Return all waits; `kind` is `card`, `question`, `hold`, `model` or `store`."""
-        asked = (
-            {**_content(one), "kind": _kind(one), "commands": list(commands_for(one))}
-            for one in self.in_order()
-        )
+        asked: list[JsonObject] = []
+        for one in self.in_order():
+            named: JsonObject = {"kind": "card"}
+            if isinstance(one, Question):
+                fields: list[JsonValue] = [
+                    {**field.model_dump(mode="json"), "takes": field.takes(one.today)}
+                    for field in one.asks
+                ]
+                named = {"asks": fields, "kind": "question" if one.hold is None else "hold"}
+            content = one.model_dump(mode="json")
+            asked.append({**content, **named, "commands": list(commands_for(one))})
         paused = (
             {
                 **one.model_dump(mode="json"),
@@ -195,20 +198,3 @@ def urgency(asked: ConfirmationCard | Question) -> tuple[datetime, str]:
     """Return the sort key: earliest expiry first."""
     named = asked.confirmation_id if isinstance(asked, ConfirmationCard) else asked.question_id
     return asked.expires_at or _NEVER, named
-
-
-def _content(asked: ConfirmationCard | Question) -> JsonObject:
-    """Return all fields; for a question, with its fields in words."""
-    content: JsonObject = asked.model_dump(mode="json")
-    if isinstance(asked, ConfirmationCard):
-        return content
-    fields: list[JsonValue] = [
-        {**one.model_dump(mode="json"), "takes": one.takes(asked.today)} for one in asked.asks
-    ]
-    return {**content, "asks": fields}
-
-
-def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question", "hold"]:
-    if isinstance(asked, ConfirmationCard):
-        return "card"
-    return "question" if asked.hold is None else "hold"

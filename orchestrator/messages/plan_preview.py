@@ -18,7 +18,7 @@ from orchestrator.messages.leg import open_choice
 from orchestrator.messages.mission import LONGEST_GOAL, Came, MissionRequest, PlanAnswer
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
+from orchestrator.planning.models import Doubt, MissionPlan
 from orchestrator.saga.orders import Order
 
 
@@ -112,9 +112,7 @@ class PlanInput(Record):
     """A request for a plan preview."""
 
     request: MissionRequest
-    now: datetime | None = Field(
-        default=None, description="set by the workflow that asks for the plan"
-    )
+    now: datetime | None = Field(default=None, description="set by the workflow that asks for it")
 
 
 class PlanReviewInput(Record):
@@ -129,13 +127,9 @@ class PlanReviewInput(Record):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
     now: datetime
-    ends_at: datetime | None = Field(
-        default=None, description="time at which the mission ends at the latest"
-    )
+    ends_at: datetime | None = Field(default=None, description="when the mission ends at latest")
     confirmation_id: str
-    round: int = Field(
-        default=1, description="number of times the plan was asked about, this one included"
-    )
+    round: int = Field(default=1, description="how often it was asked about, this time included")
     problem: str = ""
     """The reason that the restated goal could not be planned."""
     grant: Grant | None = Field(default=None, description="approval to check")
@@ -148,9 +142,7 @@ class PlanReview(Record):
     shown: PlanPreview | None = Field(default=None, description="plan that the card shows")
     card: ConfirmationCard | None = None
     approval_keys: PublicKeys | None = None
-    refusal: str | None = Field(
-        default=None, description="reason why there is no card, or why it fails"
-    )
+    refusal: str | None = Field(default=None, description="why there is no card, or it fails")
 
 
 GO_ON: Final = "go on"
@@ -186,24 +178,22 @@ def answer_fields(plan: MissionPlan) -> dict[str, JsonObject]:
         STOP: "nothing is done",
     }
     schema = open_choice(choices, other="the whole goal said otherwise")
-    answer: JsonObject = {
-        "title": "your answer",
-        "pattern": r"\S",
-        "maxLength": LONGEST_GOAL,
-    }
+    answer: JsonObject = {"title": "your answer", "pattern": r"\S", "maxLength": LONGEST_GOAL}
     return {ANSWER: {**schema, **answer}}
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:
-    """Return the question about a plan.
-
-    Args:
-        plan: the plan that would be carried out.
-        problem: why the restated goal could not be planned; empty: it was not restated.
-    """
+    """Return the question about a plan, and why its restated goal could not be planned, if so."""
+    numbers = {leg.leg_id: number for number, leg in enumerate(plan.legs, start=1)}
+    planned = []
+    for number, leg in enumerate(plan.legs, start=1):
+        after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
+        notes = [f"after {after}" if after else "", "changes something" if leg.orders else ""]
+        note = ", ".join(part for part in notes if part)
+        planned.append(f"({number}) {leg.goal}{f' [{note}]' if note else ''}")
     parts = [
         f"That cannot be planned: {problem.rstrip('.')}." if problem else "",
-        f"I would do this: {'; '.join(_planned(plan.legs))}.",
+        f"I would do this: {'; '.join(planned)}.",
         f"Not carried out: {'; '.join(map(doubt_text, plan.doubts))}." if plan.doubts else "",
         f"Nothing was done yet. Answer '{GO_ON}' (as above; the result lists what was set aside), "
         f"'{STOP}' (nothing is done), or say the whole goal otherwise.",
@@ -221,18 +211,6 @@ def set_aside(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[str, ..
     went = next((a for a in reversed([*answers]) if a.outcome == "go on"), None)
     by = f"; {went.by or 'somebody'} said to go on" if went is not None else ""
     return tuple(f"{doubt_text(doubt)}{by}" for doubt in plan.doubts)
-
-
-def _planned(legs: Iterable[LegPlan]) -> Iterable[str]:
-    numbers = {leg.leg_id: number for number, leg in enumerate(legs, start=1)}
-    for number, leg in enumerate(legs, start=1):
-        after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
-        notes = [
-            f"after {after}" if after else "",
-            "changes something" if leg.orders else "",
-        ]
-        note = ", ".join(part for part in notes if part)
-        yield f"({number}) {leg.goal}{f' [{note}]' if note else ''}"
 
 
 PLAN_TOOL = "mission.plan"
@@ -273,13 +251,19 @@ def as_wanted(wanted: PlanReviewInput) -> PrepareInput:
 
 
 def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
+    count, again = len(preview.legs), ""
+    if wanted.problem:
+        said = f"What was said instead cannot be planned: {wanted.problem.rstrip('.')}."
+        again = f"{said} This is the plan as it was."
+    made_by = preview.made_by
+    origin = [CardLine(label="Made by", value=made_by.sentence)] if made_by.model else []
     content = CONTENT_TYPES[PLAN].model_validate(
         {
             "warnings": [
                 CardLine(label="Not carried out", value=doubt_text(d)) for d in preview.doubts
             ],
             "legs": [
-                *_origin_line(preview),
+                *origin,
                 *(line for leg in preview.legs for line in leg_lines(leg)),
             ],
             "unserved": [CardLine(label="No leg serves", value=text) for text in preview.uncovered],
@@ -291,36 +275,17 @@ def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
         leg_id="",
         card_type=PLAN,
         heading=_HEADING,
-        title=_title(preview),
+        title=f"Begin a mission of {count} leg{'s' if count > 1 else ''}",
         tool=PLAN_TOOL,
         content=content,
         goal=wanted.goal,
-        asked_because=_again(wanted.problem),
+        asked_because=again,
         inputs=(),
         cancellation="nothing is done yet; effects are cancelled as each of their cards says",
         digest=preview.digest,
         approvers=wanted.policy.confirmation.approvers_of(card_type=PLAN, tool=PLAN_TOOL),
         round=wanted.round,
     )
-
-
-def _origin_line(preview: PlanPreview) -> Iterator[CardLine]:
-    """Yield the model that made the plan, if one did."""
-    if preview.made_by.model:
-        yield CardLine(label="Made by", value=preview.made_by.sentence)
-
-
-def _again(problem: str) -> str:
-    """Return the reason that the earlier plan is shown again."""
-    if not problem:
-        return ""
-    said = f"What was said instead cannot be planned: {problem.rstrip('.')}."
-    return f"{said} This is the plan as it was."
-
-
-def _title(preview: PlanPreview) -> str:
-    count = len(preview.legs)
-    return f"Begin a mission of {count} leg{'s' if count > 1 else ''}"
 
 
 def leg_lines(leg: PlannedLeg) -> Iterator[CardLine]:

@@ -85,16 +85,18 @@ def choices_of(schema: JsonObject) -> tuple[FieldChoice, ...]:
             for value in listed
             if value is not None
         )
-    return tuple(_constant(branch) for branch in _branches(schema) if "const" in branch)
+    found = []
+    for branch in _branches(schema):
+        if "const" in branch:
+            title, value = branch.get("title"), branch["const"]
+            label = title if isinstance(title, str) and title else _readable(value)
+            about = _first_sentence(branch.get("description"))
+            found.append(FieldChoice(value=value, label=label, about=about))
+    return tuple(found)
 
 
-def _constant(branch: JsonObject) -> FieldChoice:
-    title, about = branch.get("title"), branch.get("description")
-    return FieldChoice(
-        value=branch["const"],
-        label=title if isinstance(title, str) and title else _readable(branch["const"]),
-        about=about.split(". ")[0].strip(" .\n")[:200] if isinstance(about, str) else "",
-    )
+def _first_sentence(text: JsonValue) -> str:
+    return text.split(". ")[0].strip(" .\n")[:200] if isinstance(text, str) else ""
 
 
 def takes_other_texts(schema: JsonObject) -> bool:
@@ -136,9 +138,7 @@ class QuestionField(Record):
     kind: FieldKind
     about: str = Field(default="", description="the document's description, in one sentence")
     choices: tuple[FieldChoice, ...] = ()
-    is_open: bool = Field(
-        default=True, description="True if values other than the choices are accepted"
-    )
+    is_open: bool = Field(default=True, description="True if it takes values beyond the choices")
     example: str = Field(default="", description="example in the document")
     unit: str = Field(default="", description="unit of a number, if known")
     each: str = Field(default="", description="kind of the elements of a list that are not texts")
@@ -206,7 +206,15 @@ def undisclosed(values: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 def personal_problems(values: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Return a sentence for each value that only the vault may hold."""
-    return tuple(_in_the_open(name, why) for name, why in _personal(values))
+    problems = []
+    for name, why in _personal(values):
+        field = name if is_field_name(name) else "<name>"
+        problems.append(
+            f"{name}: {why}, which would stand in histories in the open; store it in the vault "
+            f"({command_lines.store_personal(field)}) and answer with its handle, "
+            f"{handle_for(field)}"
+        )
+    return tuple(problems)
 
 
 def _personal(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
@@ -220,14 +228,6 @@ def _personal(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
             yield name, "the value is personal"
 
 
-def _in_the_open(name: str, why: str) -> str:
-    field = name if is_field_name(name) else "<name>"
-    return (
-        f"{name}: {why}, which would stand in histories in the open; store it in the vault "
-        f"({command_lines.store_personal(field)}) and answer with its handle, {handle_for(field)}"
-    )
-
-
 def question_fields(fields: Mapping[str, JsonObject]) -> tuple[QuestionField, ...]:
     """Return the fields of a question, in the question's order."""
     return tuple(question_field(name, schema) for name, schema in fields.items())
@@ -239,64 +239,39 @@ def question_field(name: str, schema: JsonObject) -> QuestionField:
     words = tokens(name)
     choices = choices_of(resolved)
     kind = "choice" if choices else _kind(words, resolved)
-    example = _example(resolved)
+    listed, items, title = (resolved.get(name) for name in ("examples", "items", "title"))
+    example = listed[0] if isinstance(listed, list) and listed else resolved.get("example")
+    label = title.strip() if isinstance(title, str) else ""
+    about, each = _first_sentence(resolved.get("description")), ""
+    if len(choices) > 1 and all(choice.label in about for choice in choices[:2]):
+        about = ""  # it lists the choices
+    if kind == "several" and isinstance(items, dict):
+        one = question_field(name, with_definitions(items, resolved))
+        each = one.takes() if one.kind in ("priced", "object") else ""
     return QuestionField(
         name=name,
-        label=_label(words, resolved),
+        label=(label or " ".join(words))[:_LONGEST] or "value",
         kind=kind,
-        about=_about(resolved, choices),
+        about=about,
         choices=choices,
         is_open=not choices or takes_other_texts(resolved),
         example=example if isinstance(example, str) else "",
         unit=lexicon.unit_of(words) if kind in ("whole", "number") else "",
-        each=_each(name, resolved) if kind == "several" else "",
+        each=each,
         is_optional="default" in resolved,
         default=resolved.get("default"),
     )
-
-
-def _each(name: str, schema: JsonObject) -> str:
-    items = schema.get("items")
-    one = question_field(name, with_definitions(items, schema)) if isinstance(items, dict) else None
-    return one.takes() if one is not None and one.kind in ("priced", "object") else ""
-
-
-def _label(words: list[str], schema: JsonObject) -> str:
-    title = schema.get("title")
-    if isinstance(title, str) and title.strip():
-        return title.strip()[:_LONGEST]
-    return " ".join(words)[:_LONGEST] or "value"
-
-
-def _about(schema: JsonObject, choices: tuple[FieldChoice, ...]) -> str:
-    """Return the first sentence of a description, unless it lists the choices."""
-    about = _first_sentence(schema.get("description"))
-    return "" if len(choices) > 1 and all(c.label in about for c in choices[:2]) else about
-
-
-def _first_sentence(text: JsonValue) -> str:
-    if not isinstance(text, str):
-        return ""
-    return text.split(". ")[0].strip(" .\n")[:_LONGEST]
-
-
-def _example(schema: JsonObject) -> JsonValue:
-    listed = schema.get("examples")
-    if isinstance(listed, list) and listed:
-        return listed[0]
-    return schema.get("example")
 
 
 def _kind(words: list[str], schema: JsonObject) -> FieldKind:
     kind = kind_of(schema)
     if kind != "text" or schema.get("type") not in ("string", None):
         return kind
-    named_so = _kind_by_name(words[-1] if words else "", str(schema.get("description", "")))
-    return _kind_by_pattern(schema) if "pattern" in schema and named_so == "text" else named_so
-
-
-def _kind_by_pattern(schema: JsonObject) -> FieldKind:
-    """Return the kind of a text with a pattern, by examples that match it."""
+    last, described = words[-1] if words else "", tokens(str(schema.get("description", "")))
+    if last in lexicon.DATE or (last in lexicon.START | lexicon.END and "date" in described):
+        return "date"
+    if last in lexicon.TIME or "pattern" not in schema:
+        return "time" if last in lexicon.TIME else "text"
 
     def fits(text: str) -> bool:
         return not field_problems({"value": schema}, {"value": text})
@@ -304,11 +279,3 @@ def _kind_by_pattern(schema: JsonObject) -> FieldKind:
     if fits("a few words") or fits("word"):
         return "text"
     return "time" if fits("20:00") else "date" if fits("2026-12-03") else "text"
-
-
-def _kind_by_name(last: str, description: str) -> FieldKind:
-    """Return the kind of a text without a format, by the last word of its name."""
-    ends = lexicon.START | lexicon.END
-    if last in lexicon.DATE or (last in ends and "date" in tokens(description)):
-        return "date"
-    return "time" if last in lexicon.TIME else "text"

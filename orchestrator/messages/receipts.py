@@ -13,14 +13,8 @@ from orchestrator.core.record import JsonObject, Record, shared_fields
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
-from orchestrator.saga.orders import (
-    Effect,
-    done_though_unmet,
-    effects_of,
-    unserved,
-    why_unserved,
-)
+from orchestrator.saga.obligation import Obligation, ObligationState
+from orchestrator.saga.orders import Effect, done_though_unmet, effects_of, unserved, why_unserved
 from orchestrator.saga.outcome import FollowUp
 
 _DEPTH: Final = 4
@@ -42,9 +36,7 @@ class Receipt(Record):
     overcharged: Money | None = Field(default=None, description="amount charged above the approval")
     confirmed_by: str | None = None
     observed: bool = Field(default=False, description="True if its call was not guarded")
-    reference: JsonObject = Field(
-        default_factory=dict, description="ids by which the provider knows it"
-    )
+    reference: JsonObject = Field(default_factory=dict, description="ids that the provider gave it")
     follow_ups: tuple[FollowUp, ...] = ()
     """Possible next calls, the cancel of this effect first."""
 
@@ -61,9 +53,7 @@ class Cancelled(Record):
 
     call_id: str = Field(description="the leg's own cancel, or the call of the obligation")
     tool: str = Field(description="the tool that cancelled it")
-    title: str = Field(
-        default="", description="title of the cancelled effect, if the mission made it"
-    )
+    title: str = Field(default="", description="of the cancelled effect, if the mission made it")
     reference: JsonObject = Field(default_factory=dict, description="ids by which it was cancelled")
     at: datetime | None = None
     confirmed_by: str | None = None
@@ -89,10 +79,33 @@ def left_of(ledger: Ledger) -> tuple[Left, ...]:
 def cancelled_of(ledger: Ledger) -> tuple[Cancelled, ...]:
     """Return cancelled effects, first those cancelled by legs, then those by the rollback."""
     made = {o.cancelled_by: o for o in ledger.obligations if o.cancelled_by is not None}
-    own = [_by_leg(c, made.get(c.call_id)) for c in ledger.cancels if c.outcome == "succeeded"]
+    own = [
+        Cancelled(
+            call_id=cancel.call_id,
+            tool=cancel.tool,
+            title=made[cancel.call_id].title if cancel.call_id in made else "",
+            reference={
+                name: value
+                for name, value in (cancel.names or cancel.arguments).items()
+                if _is_name(value)
+            },
+            at=cancel.settled_at,
+            confirmed_by=cancel.confirmed_by,
+        )
+        for cancel in ledger.cancels
+        if cancel.outcome == "succeeded"
+    ]
     known = {c.call_id for c in ledger.cancels}
     rolled_back = [
-        _by_rollback(o)
+        Cancelled(
+            call_id=o.obligation_id,
+            tool=o.cancel_tool or o.tool,
+            title=o.title or o.tool,
+            reference=reference_of(o),
+            at=o.settled_at,
+            confirmed_by=o.rollback.approver if o.rollback is not None else None,
+            by_rollback=o.cancelled_by is None,
+        )
         for o in ledger.obligations
         if o.state is ObligationState.CANCELLED and o.cancelled_by not in known
     ]
@@ -113,42 +126,18 @@ def reference_of(obligation: Obligation) -> JsonObject:
 
 
 def _receipt(obligation: Obligation) -> Receipt:
-    follow_ups = tuple(_with_fee(one, obligation) for one in obligation.follow_ups)
+    # A cancel has the fee that the budget reserves.
+    fee = {"fee": obligation.fee}
+    follow_ups = tuple(
+        one
+        if one.tool != obligation.cancel_tool or one.fee is not None
+        else one.model_copy(update=fee)
+        for one in obligation.follow_ups
+    )
     return Receipt(
         **{**shared_fields(obligation, Receipt), "follow_ups": follow_ups},
         call_id=obligation.obligation_id,
         reference=reference_of(obligation),
-    )
-
-
-def _with_fee(one: FollowUp, obligation: Obligation) -> FollowUp:
-    """Return a follow-up; a cancel with the fee that the budget reserves."""
-    if one.tool != obligation.cancel_tool or one.fee is not None:
-        return one
-    return one.model_copy(update={"fee": obligation.fee})
-
-
-def _by_leg(cancel: CancelCall, made: Obligation | None) -> Cancelled:
-    sent = cancel.names or cancel.arguments
-    return Cancelled(
-        call_id=cancel.call_id,
-        tool=cancel.tool,
-        title=made.title if made is not None else "",
-        reference={name: value for name, value in sent.items() if _is_name(value)},
-        at=cancel.settled_at,
-        confirmed_by=cancel.confirmed_by,
-    )
-
-
-def _by_rollback(obligation: Obligation) -> Cancelled:
-    return Cancelled(
-        call_id=obligation.obligation_id,
-        tool=obligation.cancel_tool or obligation.tool,
-        title=obligation.title or obligation.tool,
-        reference=reference_of(obligation),
-        at=obligation.settled_at,
-        confirmed_by=obligation.rollback.approver if obligation.rollback is not None else None,
-        by_rollback=obligation.cancelled_by is None,
     )
 
 
@@ -192,13 +181,7 @@ class Unserved(Record):
 def unserved_of(
     plan: MissionPlan, legs: Iterable[LegResult], ledger: Ledger
 ) -> tuple[Unserved, ...]:
-    """Return the reasons that a mission with ended legs has not succeeded.
-
-    Args:
-        plan: the mission's, with the orders of its legs.
-        legs: as they ended.
-        ledger: of the whole mission.
-    """
+    """Return the reasons that a mission with ended legs has not succeeded."""
     results = {leg.leg_id: leg for leg in legs}
     effects = effects_of(ledger, (order for leg in plan.legs for order in leg.orders))
     return tuple(one for leg in plan.legs for one in _of_leg(leg, plan.legs, results, effects))

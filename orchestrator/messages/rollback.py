@@ -30,7 +30,8 @@ class CollectLedgerInput(Record):
     """The ledger from a running mission; None: raw history is read."""
     take_over: str | None = None
     """Run id of an earlier rollback of the mission that was interrupted."""
-    abandoned: bool = Field(default=False, description="as in RollbackInput")
+    abandoned: bool = False
+    """True: only calls of branches that a reset abandoned; other effects stand."""
 
 
 class CollectLedgerOutput(Record):
@@ -47,21 +48,11 @@ class CompensateInput(Record):
     obligation: Obligation
 
 
-class RollbackInput(Record):
+class RollbackInput(CollectLedgerInput):
     """The input of a rollback."""
 
-    mission_id: str
     workflow_id: str = Field(default="", description="workflow of the saga; empty for a mission")
     reason: str = ""
-    take_over: str | None = None
-    """Run id of an earlier rollback of the mission that was interrupted."""
-
-    ledger: Ledger | None = None
-    """The ledger from a running mission; None: raw history is read."""
-    abandoned: bool = Field(
-        default=False,
-        description="true: only calls of branches that a reset abandoned; other effects stand",
-    )
     approver: str | None = None
     """The person who ordered the rollback; None: it follows from the mission's end."""
     asked_at: datetime | None = None
@@ -148,9 +139,7 @@ class ConcludeInput(Record):
     mission_id: str
     origin: str = Field(default="", description="first run id")
     is_saga: bool = False
-    known: tuple[str, ...] = Field(
-        default=(), description="ids of the obligations and cancels in the ledger"
-    )
+    known: tuple[str, ...] = Field(default=(), description="obligations and cancels, by their ids")
 
 
 class RollbackStatus(StrEnum):
@@ -165,12 +154,8 @@ class RollbackStatus(StrEnum):
 class FindStrandedInput(Record):
     """The page of stopped workflows to look up."""
 
-    closed_after: datetime | None = Field(
-        default=None, description="None: as far back as the server keeps histories"
-    )
-    page_token: str = Field(
-        default="", description="token of the previous answer; empty for the first page"
-    )
+    closed_after: datetime | None = Field(default=None, description="None: all that the server has")
+    page_token: str = Field(default="", description="of the previous answer; empty: the first page")
 
 
 class FindStrandedOutput(Record):
@@ -204,9 +189,7 @@ class SweepInput(Record):
     """The input of a sweep's first run, or of one that continues it."""
 
     closed_after: datetime | None = None
-    began_at: datetime | None = Field(
-        default=None, description="None: the sweep begins with this run"
-    )
+    began_at: datetime | None = Field(default=None, description="None: it begins with this run")
     page_token: str = ""
     report: SweepReport = Field(default_factory=SweepReport)
 
@@ -243,9 +226,7 @@ class ParkedObligation(Record):
     since: datetime | None = None
     resolutions: tuple[ResolutionRecord, ...] = ()
     """Earlier decisions of operators."""
-    commands: tuple[str, ...] = Field(
-        default=(), description="commands that resolve it; one suffices"
-    )
+    commands: tuple[str, ...] = Field(default=(), description="each of them resolves it")
 
 
 class ParkedRollback(RollbackReport):
@@ -255,25 +236,22 @@ class ParkedRollback(RollbackReport):
     unread: str = ""
     """Set if its ledger could not be read."""
     task_queue: str = ""
-    shown_status: str = Field(
-        default="", description="the server's status of an unreadable rollback"
-    )
+    shown_status: str = Field(default="", description="the server's, if it cannot be read")
 
 
 def parked_of(report: RollbackReport) -> tuple[ParkedObligation, ...]:
     """Return the parked obligations of a rollback, the longest parked first."""
-    entries = [_parked_obligation(obligation) for obligation in report.parked]
+    entries = [
+        ParkedObligation(
+            **shared_fields(one, ParkedObligation),
+            reference=reference_of(one) or one.cancel_inputs,
+            why=one.note,
+            since=one.settled_at,
+            commands=tuple(
+                command_lines.resolve_parked(one.obligation_id, decision, note)
+                for decision, note in _RESOLUTIONS.items()
+            ),
+        )
+        for one in report.parked
+    ]
     return tuple(sorted(entries, key=lambda one: (str(one.since or ""), one.obligation_id)))
-
-
-def _parked_obligation(obligation: Obligation) -> ParkedObligation:
-    return ParkedObligation(
-        **shared_fields(obligation, ParkedObligation),
-        reference=reference_of(obligation) or obligation.cancel_inputs,
-        why=obligation.note,
-        since=obligation.settled_at,
-        commands=tuple(
-            command_lines.resolve_parked(obligation.obligation_id, decision, note)
-            for decision, note in _RESOLUTIONS.items()
-        ),
-    )

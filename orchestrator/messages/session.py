@@ -69,15 +69,11 @@ class SessionCall(Record):
     tool: str
     digest: str
     wanted: WantedCall | None = Field(default=None, description="None: it has been begun")
-    outcome: str = Field(
-        default="", description="succeeded, as in ToolCallFailed, or cancelled; empty: under way"
-    )
+    outcome: str = Field(default="", description="as in ToolCallFailed, or cancelled; empty: open")
     reason: str = Field(default="", description="why it did not succeed")
     hint: str = Field(default="", description="the change that a person asks for")
     body: JsonValue = None
-    is_body_dropped: bool = Field(
-        default=False, description="the body is gone, for a session holds those of newer calls only"
-    )
+    is_body_dropped: bool = Field(default=False, description="only newer calls keep their bodies")
 
 
 class CallQuery(Record):

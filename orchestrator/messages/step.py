@@ -69,9 +69,7 @@ class DiscoverInput(Record):
     query: str
     catalog_digest: str
     limit: int = 3
-    agent: Wall | None = Field(
-        default=None, description="wall of the searching agent; limits what is found"
-    )
+    agent: Wall | None = Field(default=None, description="limits what the searching agent finds")
 
 
 class DiscoverOutput(Record):
@@ -108,9 +106,7 @@ class StepRecord(Record):
     """A step of a leg, for people to read."""
 
     step: int
-    part: int = Field(
-        default=0, description="index of the call among the parallel calls of the step"
-    )
+    part: int = Field(default=0, description="index among the parallel calls of the step")
     step_id: str = Field(default="", description="step of the written workflow that it is of")
     tools_forwarded: tuple[str, ...]
     catalog_size: int
@@ -145,9 +141,7 @@ class Repeats(Record):
     last: dict[str, str] = Field(default_factory=dict, description="last answer of each call")
     since: dict[str, int] = Field(default_factory=dict)
     """Equal answers of each call since the last new information."""
-    reported: tuple[str, ...] = Field(
-        default=(), description="calls that the planner was warned about"
-    )
+    reported: tuple[str, ...] = Field(default=(), description="the planner was warned about these")
     ended_by: str = ""
     """Set if the leg repeats itself after the warning."""
 
@@ -158,46 +152,30 @@ class Repeats(Record):
     def after(self, seen: Observation, *, most: int) -> tuple["Repeats", str]:
         """Return the state after a step's observation, and a warning for the planner, if any.
 
-        Args:
-            seen: the call with its outcome.
-            most: how often a call may have the same outcome before the warning.
+        It comes when a call has had the same outcome `most` times.
         """
         # Either no call at all, which `max_bad_answers` counts, or a call that was deferred.
         if seen.tool == ANSWER or seen.outcome == "dropped":
             return self, ""
-        call, answer = _digest(_call(seen)), _digest(_answer(seen))
-        is_new = self.last.get(call) != answer or _did_something(seen)
+        body = seen.body if seen.body_ref is None else seen.body_ref.key
+        call = _digest({"tool": seen.tool, "arguments": seen.arguments})
+        answer = _digest({"outcome": seen.outcome, "error": seen.error, "body": body})
+        did_something = seen.side_effect and seen.outcome in ("succeeded", "unknown")
+        is_new = self.last.get(call) != answer or did_something
         others = {name: known for name, known in self.last.items() if name != call}
         last = dict([*others.items(), (call, answer)][-_MOST:])
         since = {call: 1} if is_new else {**self.since, call: self.since.get(call, 0) + 1}
         now = self.model_copy(update={"last": last, "since": since})
         if since[call] < most:
             return now, ""
-        same = f"{_named(seen)} came to the same {since[call]} times, with nothing new in between"
+        named = f"{seen.tool} with the same arguments"
+        if seen.outcome == "discovered":
+            named = f"the same search for tools ({seen.tool})"
+        same = f"{named} came to the same {since[call]} times, with nothing new in between"
         if call in self.reported:
             return now.model_copy(update={"ended_by": f"the leg turns in circles: {same}"}), ""
         sentence = f"{same}: once more ends this part. Do something else, ask the user, or end it"
         return now.model_copy(update={"reported": (*self.reported, call)[-_MOST:]}), sentence
-
-
-def _call(seen: Observation) -> dict[str, object]:
-    return {"tool": seen.tool, "arguments": seen.arguments}
-
-
-def _answer(seen: Observation) -> dict[str, object]:
-    """Return the outcome of a call without its time, for comparison."""
-    body = seen.body if seen.body_ref is None else seen.body_ref.key
-    return {"outcome": seen.outcome, "error": seen.error, "body": body}
-
-
-def _did_something(seen: Observation) -> bool:
-    return seen.side_effect and seen.outcome in ("succeeded", "unknown")
-
-
-def _named(seen: Observation) -> str:
-    if seen.outcome == "discovered":
-        return f"the same search for tools ({seen.tool})"
-    return f"{seen.tool} with the same arguments"
 
 
 def _digest(value: dict[str, object]) -> str:

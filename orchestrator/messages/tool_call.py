@@ -69,9 +69,7 @@ class ToolCall(RecordedCall):
     requester: str = Field(default="", description="requester of the mission")
     amounts: tuple[Money, ...] | None = None
     """Its price and other amounts; empty: it costs nothing; None: the price is unknown."""
-    approvals_needed: int = Field(
-        default=1, description="by the policy of the mission or the worker"
-    )
+    approvals_needed: int = Field(default=1, description="by the mission's or the worker's policy")
     max_sign_in_age: timedelta | None = None
     """By the policies of the mission and the worker: the longest time from an approver's sign-in to
     the approval; None for any."""
@@ -128,9 +126,7 @@ class PrepareInput(CallRef):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     requester: str = ""
     now: datetime
-    round: int = Field(
-        default=1, description="number of times the call was asked about, this one included"
-    )
+    round: int = Field(default=1, description="how often it was asked about, this time included")
     brought: tuple[str, ...] = ()
     """The handles of the personal values that its mission was started with."""
     decided_by_people: bool = False
@@ -164,9 +160,7 @@ class PrepareInput(CallRef):
     """The number of cards of this leg since its last success, this one included."""
     changed_by_people: tuple[str, ...] = ()
     """The arguments that a person amended."""
-    budget: Money | None = Field(
-        default=None, description="budget of the mission; None for no limit"
-    )
+    budget: Money | None = Field(default=None, description="of the mission; None: no limit")
     spent: Spend = Field(default_factory=Spend, description="spending of all legs")
 
 
@@ -221,6 +215,13 @@ class PreparedCall(Enclosing):
     intent."""
     cancel: CancelCall | None = None
     """Set for a cancel tool: the effects of this mission that it may cancel."""
+
+    @property
+    def made(self) -> ToolCall:
+        """The call, which has to be there."""
+        if self.call is None:
+            raise RuntimeError(f"{self.title} cannot be called")
+        return self.call
 
 
 class OverchargeInput(PrepareInput):

@@ -37,28 +37,29 @@ def agreed_days(
 def other_days(agreed: JsonObject, arguments: JsonObject, body: JsonValue) -> tuple[str, ...]:
     """Return the days that an answer contradicts, in words; nothing if they may be the same.
 
-    Args:
-        agreed: the result of `agreed_days`.
-        arguments: of the call: any day in them was requested, by whatever name.
-        body: of the answer.
+    `agreed` is the result of `agreed_days`; any day of the arguments was requested, by any name.
     """
     wanted = [moment for _, moment in _moments(arguments)]
     meant = dict(_moments(agreed))
+    answered = body if isinstance(body, dict) else {}
+    if len(answered) == 1 and isinstance(only := next(iter(answered.values())), dict):
+        answered = only
     return tuple(
         f"{name} is {answered[name]}, not {agreed[name]}"
-        for answered in [_thing(body)]
         for name, moment in _moments(answered)
         if name in meant and not any(_may_be_one(moment, other) for other in (meant[name], *wanted))
     )
 
 
-def _thing(body: JsonValue) -> JsonObject:
-    """Return the object that an answer describes: itself, or its only value if an object."""
-    if not isinstance(body, dict):
-        return {}
-    held = [*body.values()]
-    only = held[0] if len(held) == 1 else None
-    return only if isinstance(only, dict) else body
+def _may_be_one(one: datetime, other: datetime) -> bool:
+    if one.date() == other.date():
+        return True
+    if one.tzinfo is None and other.tzinfo is None:
+        return False
+    if one.tzinfo is not None and other.tzinfo is not None:
+        return one == other
+    # One has a zone, and the other is a day or a time without a zone.
+    return abs(one.replace(tzinfo=None) - other.replace(tzinfo=None)) < _ZONES
 
 
 def _moments(holder: JsonObject) -> Iterator[tuple[str, datetime]]:
@@ -68,16 +69,3 @@ def _moments(holder: JsonObject) -> Iterator[tuple[str, datetime]]:
                 yield name, datetime.fromisoformat(value)
             except ValueError:  # for example the 30th of February
                 continue
-
-
-def _may_be_one(one: datetime, other: datetime) -> bool:
-    """Return True if both may be on one day; if both have zones, if they are the same moment."""
-    if one.date() == other.date():
-        return True
-    if one.tzinfo is None and other.tzinfo is None:
-        return False
-    if one.tzinfo is not None and other.tzinfo is not None:
-        return one == other
-    # One has a zone, and the other is a day or a time without a zone.
-    apart = one.replace(tzinfo=None) - other.replace(tzinfo=None)
-    return abs(apart) < _ZONES

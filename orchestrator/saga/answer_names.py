@@ -9,7 +9,7 @@ from orchestrator.catalog.call_templates import expressions_of, input_read, is_b
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.expressions import Expression, parse_filling
-from orchestrator.catalog.tool import Effect, InputBinding, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Effect, InputBinding, Tool
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, same_id
 
@@ -35,7 +35,15 @@ def given_back(catalog: Catalog, tool: Tool) -> dict[str, str]:
         From the name of the property, which equals that of the field in the request, to the input.
     """
     if tool.effect is Effect.CANCEL:
-        return _of_cancel(catalog, tool)
+        forward = catalog.tools.get(tool.cancel_for or "")
+        if forward is None or forward.compensation is None:
+            return {}
+        written = forward.compensation.cancel.arguments
+        return {
+            binding.field: binding.name
+            for binding in tool.bindings
+            if _names_one(written.get(binding.name, ""), forward) and _is_of_same(tool, binding)
+        }
     templates = tool.compensation.templates if tool.compensation is not None else ()
     read = [expression for template in templates for expression in expressions_of(template)]
     inputs = {one.path[-1]: input_read(one, tool) for one in read if one.message == "request"}
@@ -51,52 +59,32 @@ def _is_own(name: str, tool: Tool) -> bool:
     return name in tool.reference_inputs or is_own_reference(name)
 
 
-def _of_cancel(catalog: Catalog, cancel: Tool) -> dict[str, str]:
-    forward = catalog.tools.get(cancel.cancel_for or "")
-    if forward is None or forward.compensation is None:
-        return {}
-    template = forward.compensation.cancel
-    return {
-        binding.field: binding.name
-        for binding in cancel.bindings
-        if _names_one(template, binding.name, forward) and _is_of_the_same(cancel, binding)
-    }
-
-
-def _names_one(template: ToolCallTemplate, name: str, forward: Tool) -> bool:
+def _names_one(written: JsonValue, forward: Tool) -> bool:
     """Return True if an input contains only an id of the provider or this project's reference."""
-    read: tuple[Expression, ...] = parse_filling(template.arguments.get(name, "")).expressions
+    read: tuple[Expression, ...] = parse_filling(written).expressions
     if len(read) != 1:
         return False
     own = input_read(read[0], forward)
     return read[0].message == "response" or (own is not None and _is_own(own, forward))
 
 
-def _is_of_the_same(cancel: Tool, binding: InputBinding) -> bool:
+def _is_of_same(cancel: Tool, binding: InputBinding) -> bool:
     """Return True if the name means the same in the answer and in the request.
 
     `/charges/{id}/refund` answers with the `id` of a refund: a name of one word is ambiguous if the
     path continues after it.
     """
-    if not binding.field or binding.location in ("header", "cookie"):
+    field = binding.field
+    if not field or binding.location in ("header", "cookie"):
         return False
-    goes_on = not cancel.path.rstrip("/").endswith(f"{{{binding.field}}}")
-    return binding.location != "path" or not goes_on or len(_words(binding.field)) > 1
-
-
-def _words(name: str) -> list[str]:
-    spaced = "".join(f" {c}" if c.isupper() else c for c in name)
-    return spaced.replace("_", " ").replace("-", " ").split()
+    spaced = "".join(f" {c}" if c.isupper() else c for c in field)
+    is_phrase = len(spaced.replace("_", " ").replace("-", " ").split()) > 1
+    is_last = cancel.path.rstrip("/").endswith(f"{{{field}}}")
+    return binding.location != "path" or is_last or is_phrase
 
 
 def names_another(given: Mapping[str, str], arguments: JsonObject, body: JsonValue) -> str | None:
-    """Return the name by which an answer is about something else than was sent, or None.
-
-    Args:
-        given: the result of `given_back`.
-        arguments: the sent arguments, personal values as handles.
-        body: of the answer.
-    """
+    """Return the name by which an answer is about something else than was sent, or None."""
     sent = {name: arguments.get(wanted) for name, wanted in given.items()}
     comparable = {name: value for name, value in sent.items() if can_be_compared(value)}
     return named_in(body, comparable, in_lists=isinstance(body, list))[1]
@@ -125,16 +113,10 @@ def named_in(
             # Objects inside another's object belong to that other.
             other = other or next(iter(named), None)
             if not named and (in_lists or isinstance(shown.value, dict)):
-                inner += _held(shown)
+                value = shown.value
+                parts = [*enumerate(value)] if isinstance(value, list) else [*held.items()]
+                inner += [Shown((*shown.path, str(name)), part) for name, part in parts]
         if ours:
             return ours, None
         level = inner
     return [], other
-
-
-def _held(shown: Shown) -> list[Shown]:
-    value = shown.value
-    if isinstance(value, dict):
-        return [Shown((*shown.path, name), inner) for name, inner in value.items()]
-    held = value if isinstance(value, list) else []
-    return [Shown((*shown.path, str(index)), inner) for index, inner in enumerate(held)]

@@ -82,7 +82,7 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
     names = {name: value for name, value in given.items() if not is_version(name)}
     others = [value for name, value in arguments.items() if name not in template.arguments]
     constants = {n: v for n, v in template.arguments.items() if n not in filled}
-    if any(_says_how_much(value) for value in others):
+    if any(map(_says_how_much, others)):
         return {}
     return {} if check_arguments(catalog, cancel, {**constants, **given}) else names
 
@@ -134,7 +134,7 @@ def probe_for(
     if tool is None or tool.is_side_effect:
         return None
     known = {
-        _read_by(value): value_read(value, arguments[name])
+        listed_expression(value) or str(value): value_read(value, arguments[name])
         for name, value in template.arguments.items()
         if name in arguments and parse_filling(value).expressions
     }
@@ -145,10 +145,6 @@ def probe_for(
     }
     is_asked_of_it = any(str(value) in known for value in probe.arguments.values())
     return (tool, filled) if is_asked_of_it and not check_arguments(catalog, tool, filled) else None
-
-
-def _read_by(template: JsonValue) -> str:
-    return listed_expression(template) or str(template)
 
 
 def _says_how_much(value: JsonValue) -> bool:

@@ -13,12 +13,7 @@ from typing import Final, Literal, cast
 from pydantic import JsonValue
 
 from orchestrator.catalog.arguments import check_arguments
-from orchestrator.catalog.call_templates import (
-    EACH,
-    fill_template,
-    is_version,
-    reads_only_response,
-)
+from orchestrator.catalog.call_templates import EACH, fill_template, is_version, reads_only_response
 from orchestrator.catalog.catalog import GONE, Catalog, version_reader
 from orchestrator.catalog.expressions import parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
@@ -101,14 +96,8 @@ def compensation(
     """Make one attempt to cancel an obligation, as a conversation with its provider.
 
     Each outcome that is sent in was answered, with a status of success or a refusal: an attempt
-    ends with the first call that was not answered.
-
-    Args:
-        catalog: the one that the obligation was made with.
-        tool: the obligation's.
-        obligation: live, and not parked.
-        owner: another mission, to which the ids in the answer belong.
-        now: aware; None: long after the call.
+    ends with the first call that was not answered. `owner` is another mission, to which the ids in
+    the answer belong; without `now` it is long after the call.
     """
     if tool.compensation is None:
         return _parked(_why_nothing_cancels(tool, obligation))
@@ -195,7 +184,11 @@ class _Attempt:
             return (yield from self._cancel(self.obligation))
         if not has_key:
             return _parked("whether it took effect is unknown, and its contract has no way to ask")
-        return (yield from self._cancel_repeated((yield from self._repeat_call())))
+        known = self.obligation
+        repeated = yield from self._call(
+            self.tool, known.arguments, key=known.idempotency_key, call_id=known.obligation_id
+        )
+        return (yield from self._cancel_repeated(repeated))
 
     def _cancel_repeated(self, repeated: ToolOutcome) -> _Outcome:
         """Cancel the booking in the answer to the call, which was sent again under its own key.
@@ -390,7 +383,13 @@ class _Attempt:
         """
         why = outcome.why
         is_missing, is_success = outcome.status in GONE, _is_success(outcome)
-        if is_missing and outcome.declared and self._may_be_void(obligation):
+        if (
+            is_missing
+            and outcome.declared
+            and obligation.state is not ObligationState.COMMITTED
+            and self._names_the_call()
+            and not self._reads_the_answer(obligation)
+        ):
             return self._void_if_missing(why)
         if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
             return self._already_over(tool, why)
@@ -424,7 +423,9 @@ class _Attempt:
             if is_perhaps_done and self._may_settle:
                 maybe = f"{tool.name} was refused, perhaps because an earlier one worked: {why}"
                 return self._probe_later(maybe)
-        return _parked(f"{tool.name} was refused: {_joined(why, _ids_in(outcome))}")
+        named = named_ids(outcome.body) if is_success else ""
+        why = _joined(why, f"it answers {named}" if named else "")
+        return _parked(f"{tool.name} was refused: {why}")
 
     def _probe_version(self, cancel: Tool, sent: JsonObject) -> _Probed:
         """Return what a GET of a conditional cancel's own path shows; None if there is none."""
@@ -450,7 +451,6 @@ class _Attempt:
         return _cancelled(note)
 
     def _already_over(self, tool: Tool, why: str) -> CompensationOutcome:
-        """Return the outcome if nothing was left to cancel."""
         before = f"it was over already: {tool.name} was refused ({why})"
         return _cancelled(_GONE_AFTER if self.obligation.cancel_sent else before)
 
@@ -485,7 +485,6 @@ class _Attempt:
         return self._unclear(why, None if honoured else outcome)
 
     def _settle_unverified(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> Settled:
-        """Return the outcome of a cancel whose answer is valid and the only evidence."""
         if tool.success_when:
             return _cancelled(note, outcome)
         before = still_as_made(
@@ -549,12 +548,6 @@ class _Attempt:
             outcome, own_names(self.catalog, self.tool, asked=arguments, known=known), self.contract
         )
 
-    def _repeat_call(self) -> _Call:
-        known = self.obligation
-        return self._call(
-            self.tool, known.arguments, key=known.idempotency_key, call_id=known.obligation_id
-        )
-
     def _call(
         self,
         tool: Tool,
@@ -590,7 +583,6 @@ class _Attempt:
         return can_verify_gone(self.catalog, self.contract)
 
     def _can_cancel(self, obligation: Obligation) -> bool:
-        """Return True if the known values fill the cancel and identify something in it."""
         cancel, filled = self.contract.cancel.tool, self._cancel_arguments(obligation)
         tool, each = self.catalog.tool(cancel), self._each(filled)
         return _names_anything(self.contract.cancel, filled) and not any(
@@ -598,7 +590,6 @@ class _Attempt:
         )
 
     def _names_a_shared_id(self, obligation: Obligation, arguments: JsonObject) -> bool:
-        """Return True if a cancel would also name another obligation, of this mission or not."""
         shared = obligation.answered_ids if obligation.namesake or self.owner else {}
         return bool(shared) and all(
             name in arguments and same_id(arguments[name], value) for name, value in shared.items()
@@ -618,13 +609,7 @@ class _Attempt:
             bool(address) and all(known.arguments.get(name) in cancelled for name in address)
         )
 
-    def _may_be_void(self, obligation: Obligation) -> bool:
-        """Return True if a cancel that finds nothing makes the obligation void."""
-        unknown = obligation.state is not ObligationState.COMMITTED
-        return unknown and self._names_the_call() and not self._reads_the_answer(obligation)
-
     def _reads_the_answer(self, obligation: Obligation) -> bool:
-        """Return True if the answer to the call fills an input of its cancel."""
         filled = self._cancel_arguments(obligation)
         return any(
             name in filled and any(e.message == "response" for e in parse_filling(v).expressions)
@@ -648,7 +633,6 @@ class _Attempt:
 
 
 def _names_anything(template: ToolCallTemplate, filled: JsonObject) -> bool:
-    """Return True if a call contains a value read from the previous call or its answer."""
     named = ((n, v) for n, v in template.arguments.items() if n in filled and not is_version(n))
     return any(parse_filling(value).expressions for _, value in named)
 
@@ -664,7 +648,6 @@ def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOut
 
 
 def _worst_of(settled: Sequence[Settled]) -> Settled:
-    """Return the outcome of several cancels of one obligation: the worst of them."""
     ended = [one for one in settled if isinstance(one, CompensationOutcome)]
     failed = next((one for one in settled if isinstance(one, CompensationFailure)), None)
     if failed is not None or len(ended) == 1:
@@ -686,12 +669,6 @@ def _total(amounts: Iterable[Money | None]) -> Money | None:
     if len({amount.currency for amount in known}) != 1:
         return None
     return Money(amount=sum((one.amount for one in known), Decimal(0)), currency=known[0].currency)
-
-
-def _ids_in(outcome: ToolOutcome) -> str:
-    """Return the ids in a refusal under a status of success, in words."""
-    named = named_ids(outcome.body) if _is_success(outcome) else ""
-    return f"it answers {named}" if named else ""
 
 
 def _is_success(outcome: ToolOutcome) -> bool:

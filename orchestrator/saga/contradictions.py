@@ -65,22 +65,20 @@ def ended_state(tool: Tool, body: JsonValue) -> str | None:
 def still_as_made(made: JsonValue, body: JsonValue, names: Mapping[str, JsonValue]) -> str | None:
     """Return the state in a cancel's answer that is the call's own or an unfinished one, or None.
 
-    Args:
-        made: the answer of the call that is cancelled.
-        body: the answer of the cancel.
-        names: the arguments of the cancel. An object with another id, such as a refund, has a state
-            of its own; a state that the cancel sets is no contradiction.
+    An object with another id than those in `names`, the cancel's arguments, such as a refund, has a
+    state of its own; a state that the cancel sets is no contradiction.
     """
     ours = {str(value) for value in names.values() if isinstance(value, str | int)}
     wanted = {value.lower() for value in ours}
-    before = {where: state for where, state in _states(made) if state not in wanted}
+    states = [o[name] for _, o in _objects(made) for name in _STATES if name in o]
+    before = {one.lower() for one in states if isinstance(one, str) and one} - wanted
     for where, held in _objects(body):
         ids = [str(v) for n, v in held.items() if _is_id(n) and isinstance(v, str | int)]
         for name in _STATES:
             value = held.get(name)
             said = value.lower() if isinstance(value, str) else ""
             is_unfinished = not where and said in _UNFINISHED - wanted
-            if not is_unfinished and said not in before.values():
+            if not is_unfinished and said not in before:
                 continue
             is_envelope = not ids and said in _SUCCESS
             if not is_envelope and (not ids or not ours.isdisjoint(ids)):
@@ -110,12 +108,8 @@ def some_items_worked(body: JsonValue) -> bool:
 
 
 def _acts_of(tool: Tool) -> frozenset[str]:
-    return frozenset(spelling for word in name_words(tool.name) for spelling in _done(word))
-
-
-def _done(verb: str) -> tuple[str, str]:
-    """Return the participle of a verb, in both spellings."""
-    return participle(verb), participle(verb).replace("lled", "led")
+    done = [participle(word) for word in name_words(tool.name)]
+    return frozenset([*done, *(word.replace("lled", "led") for word in done)])
 
 
 def _is_false(value: JsonValue) -> bool:
@@ -143,18 +137,10 @@ def _objects(body: JsonValue) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _items(body: JsonValue) -> Iterator[JsonObject]:
-    """Yield the objects in the lists of an answer, or in the list that the answer is."""
     lists = [body] if isinstance(body, list) else [v for _, o in _objects(body) for v in o.values()]
     for listed in lists:
         if isinstance(listed, list):
             yield from (one for one in listed[:_MOST_ITEMS] if isinstance(one, dict))
-
-
-def _states(body: JsonValue) -> Iterator[tuple[str, str]]:
-    for where, held in _objects(body):
-        for name in _STATES:
-            if isinstance(value := held.get(name), str) and value:
-                yield f"{where}{name}", value.lower()
 
 
 def _is_id(name: str) -> bool:

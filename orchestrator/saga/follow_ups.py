@@ -24,38 +24,11 @@ _MOST_ITEMS: Final = 3
 _LONGEST: Final = 200
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _ID: Final = re.compile(r"(?i).*(id|reference|number|code|key|uuid|slug)")
-_SAYS_LITTLE: Final = frozenset(
-    [
-        "status",
-        "state",
-        "type",
-        "kind",
-        "name",
-        "title",
-        "text",
-        "description",
-        "note",
-        "message",
-        "subject",
-        "query",
-        "date",
-        "time",
-        "day",
-        "currency",
-        "amount",
-        "total",
-        "price",
-        "language",
-        "locale",
-        "timezone",
-        "unit",
-        "sort",
-        "order",
-        "limit",
-        "offset",
-        "page",
-    ]
-)
+_SAYS_LITTLE: Final = frozenset({
+    "status", "state", "type", "kind", "name", "title", "text", "description", "note", "message",
+    "subject", "query", "date", "time", "day", "currency", "amount", "total", "price", "language",
+    "locale", "timezone", "unit", "sort", "order", "limit", "offset", "page",
+})  # fmt: skip
 """Names that many resources share: alone they connect no two tools."""
 
 _ORDER: Final[tuple[FollowUpKind, ...]] = ("cancel", "read", "consequence")
@@ -72,25 +45,26 @@ def follow_ups(
     price: Money | None = None,
     at: datetime | None = None,
 ) -> tuple[FollowUp, ...]:
-    """Return the possible calls after one that succeeded: at most `MOST` tools of its document.
-
-    Args:
-        catalog: the tools.
-        tool: that was called.
-        call_id: of the call.
-        arguments: as sent; values that the answer does not repeat are taken from here.
-        body: of the answer.
-        cancel_inputs: the inputs of the declared cancel that the call and its answer fill.
-        price: of the call; a fee may be a share of it.
-        at: when it was answered; the cancel window begins then.
-    """
+    """Return the possible calls after one that succeeded: at most `MOST` tools of its document."""
     known, filled = as_written(arguments), as_written(cancel_inputs or {})
     found = [*_cancel(catalog, tool, filled, price, at)]
     shared, sent = _shared_names(catalog, tool.document), frozenset(_texts(known))
+    declared = tool.compensation.cancel.tool if tool.compensation is not None else ""
+    peers = [
+        other
+        for other in catalog.tools.values()
+        if other.document == tool.document and other.name not in (tool.name, declared)
+    ]
     for item in _items(body):
-        for other in _peers(catalog, tool):
+        for other in peers:
             inputs = _inputs(catalog, tool, other, item, {**known, **filled}, shared)
-            if inputs is not None and not _was_there_before(tool, other, inputs, sent):
+            # A booking for a customer is no reason to offer that the customer be deleted.
+            is_anothers = other.effect is Effect.CANCEL and other.cancel_for not in (
+                None,
+                tool.name,
+            )
+            only_sent = inputs is not None and sent.issuperset(_texts(inputs))
+            if inputs is not None and not (tool.is_side_effect and is_anothers and only_sent):
                 found.append(_to(other, inputs))
     unique = {(one.tool, repr(sorted(one.inputs.items()))): one for one in found}
     listed = sorted(unique.values(), key=lambda one: _ORDER.index(one.kind))[:MOST]
@@ -103,7 +77,6 @@ def follow_ups(
 def _cancel(
     catalog: Catalog, tool: Tool, inputs: JsonObject, price: Money | None, at: datetime | None
 ) -> Iterator[FollowUp]:
-    """Yield the declared cancel of the call's effect, with its window and fee."""
     contract = tool.compensation
     cancel = catalog.tools.get(contract.cancel.tool) if contract is not None else None
     if contract is None or cancel is None or tool.irreversible:
@@ -124,28 +97,16 @@ def _to(tool: Tool, inputs: JsonObject) -> FollowUp:
     return FollowUp(id="", kind=kind, tool=tool.name, title=tool.title, inputs=inputs)
 
 
-def _peers(catalog: Catalog, tool: Tool) -> Iterator[Tool]:
-    declared = tool.compensation.cancel.tool if tool.compensation is not None else ""
-    for other in catalog.tools.values():
-        if other.document == tool.document and other.name not in (tool.name, declared):
-            yield other
-
-
 def _items(body: JsonValue) -> list[JsonObject]:
-    """Return the objects that an answer is about: itself, or the first items that it lists."""
     lists = body.values() if isinstance(body, dict) else [body]
-    listed = [held for held in lists if isinstance(held, list) and _is_of_objects(held)]
-    if isinstance(body, dict) and (len(listed) != 1 or _has_id(body)):
-        return [body]
+    listed = [
+        held for held in lists if isinstance(held, list) and held and isinstance(held[0], dict)
+    ]
+    if isinstance(body, dict):
+        has_id = any(name.lower().endswith("id") and _is_plain(v) for name, v in body.items())
+        if len(listed) != 1 or has_id:
+            return [body]
     return [item for item in (listed[0] if listed else []) if isinstance(item, dict)][:_MOST_ITEMS]
-
-
-def _is_of_objects(values: list[JsonValue]) -> bool:
-    return bool(values) and isinstance(values[0], dict)
-
-
-def _has_id(body: JsonObject) -> bool:
-    return any(name.lower().endswith("id") and _is_plain(held) for name, held in body.items())
 
 
 def _inputs(
@@ -167,14 +128,19 @@ def _inputs(
     personal = personal_fields(catalog, other)
     inputs: JsonObject = {}
     is_about_it = False
-    for name in _required(other):
-        plain = _plain(name)
+    steps = _static_steps(tool)
+    for name in other.required_inputs:
+        if name in other.reference_inputs:
+            continue  # filled when a call is prepared
+        plain, noun = _plain(name), _noun_before(other, name)
+        is_of_thing = name not in shared or (noun and steps and noun == steps[-1])
+        is_below_same = name not in shared or (noun and noun == _noun_before(tool, name))
         if name in personal:
             inputs[name] = handle_for(name)
-        elif plain in answered and (name not in shared or _is_of_thing(other, tool, name)):
+        elif plain in answered and is_of_thing:
             inputs[name] = answered[plain]
             is_about_it |= plain not in own and _identifies(name, answered[plain], tool)
-        elif plain in sent and (name not in shared or _is_below_same(other, tool, name)):
+        elif plain in sent and is_below_same:
             inputs[name] = sent[plain]
         elif "default" not in other.properties.get(name, {}):
             return None
@@ -183,17 +149,7 @@ def _inputs(
     return inputs
 
 
-def _was_there_before(tool: Tool, other: Tool, inputs: JsonObject, sent: frozenset[str]) -> bool:
-    """Return True for another tool's cancel of what this call was only sent the ids of.
-
-    A booking for a customer is no reason to offer that the customer be deleted.
-    """
-    is_of_another = other.effect is Effect.CANCEL and other.cancel_for not in (None, tool.name)
-    return tool.is_side_effect and is_of_another and sent.issuperset(_texts(inputs))
-
-
 def _texts(value: JsonValue) -> Iterator[str]:
-    """Yield every plain value as text, at any depth."""
     if isinstance(value, dict | list):
         for held in value.values() if isinstance(value, dict) else value:
             yield from _texts(held)
@@ -201,13 +157,7 @@ def _texts(value: JsonValue) -> Iterator[str]:
         yield str(value)
 
 
-def _required(tool: Tool) -> tuple[str, ...]:
-    """Return the inputs that a caller gives: references are filled when a call is prepared."""
-    return tuple(name for name in tool.required_inputs if name not in tool.reference_inputs)
-
-
 def _by_name(tool: Tool, item: JsonObject) -> dict[str, JsonValue]:
-    """Return the plain values of an object by plain name, and its id by the object's name too."""
     values: dict[str, JsonValue] = {}
     for outer, held in item.items():
         inner = held if isinstance(held, dict) else {}
@@ -222,7 +172,6 @@ def _by_name(tool: Tool, item: JsonObject) -> dict[str, JsonValue]:
 
 
 def _is_plain(value: JsonValue) -> bool:
-    """Return True if a value is one text or number that an input may take unchanged."""
     if isinstance(value, str):
         return 0 < len(value) <= _LONGEST
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -257,22 +206,9 @@ def _shared_names(catalog: Catalog, document: str) -> frozenset[str]:
 
 
 def _noun_before(tool: Tool, name: str) -> str:
-    """Return the path segment right before a parameter; '' if there is none."""
     before, placeholder, _ = tool.path.partition(f"/{{{name}}}")
     noun = before.rpartition("/")[2] if placeholder else ""
     return "" if "{" in noun else noun
-
-
-def _is_of_thing(other: Tool, tool: Tool, name: str) -> bool:
-    """Return True if a path parameter names the resource that the other path is about."""
-    noun = _noun_before(other, name)
-    return bool(noun) and noun == (_static_steps(tool) or [""])[-1]
-
-
-def _is_below_same(other: Tool, tool: Tool, name: str) -> bool:
-    """Return True if both paths have a parameter after the same noun."""
-    noun = _noun_before(other, name)
-    return bool(noun) and noun == _noun_before(tool, name)
 
 
 def _static_steps(tool: Tool) -> list[str]:

@@ -80,15 +80,7 @@ class Ledger(Record):
         at: datetime,
         limit: SpendingLimit | None = None,
     ) -> "Ledger":
-        """Return the ledger with the outcome of a call that was written with `sending`.
-
-        Args:
-            obligation: the possible effect of the call.
-            cancel: the call itself, if it is one of a cancel tool.
-            outcome: after `doubted`.
-            at: when it was answered.
-            limit: the approved price that the charge is compared with.
-        """
+        """Return the ledger with the outcome of a call that was written with `sending`."""
         ledger = self
         if obligation is not None:
             written = ledger.obligation(obligation.obligation_id)
@@ -104,19 +96,11 @@ class Ledger(Record):
         return ledger
 
     def obligation(self, obligation_id: str) -> Obligation:
-        """Return the obligation with this id.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """Return the obligation with this id; KeyError: there is none."""
         return {o.obligation_id: o for o in self.obligations}[obligation_id]
 
     def cancel(self, call_id: str) -> CancelCall:
-        """Return a leg's own cancel call by its id.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """Return a leg's own cancel call by its id; KeyError: there is none."""
         return {c.call_id: c for c in self.cancels}[call_id]
 
     @property
@@ -133,13 +117,7 @@ class Ledger(Record):
         return reduce(Spend.plus, aside, Spend())
 
     def namesake(self, cancel_tool: str | None, ids: JsonObject, *, of: str) -> "Obligation | None":
-        """Return the first other live obligation that was answered with these ids, or None.
-
-        Args:
-            cancel_tool: the tool that would cancel either.
-            ids: as answered, by the inputs of that tool.
-            of: the id of the obligation whose call was answered with them now.
-        """
+        """Return the first other live obligation that was answered with these ids, or None."""
         if not ids:
             return None
         name, others = ids_key(cancel_tool, ids), (o for o in self.live() if o.obligation_id != of)
@@ -164,24 +142,6 @@ class Ledger(Record):
         )
         done = (c for c in self.cancels if c.outcome == "succeeded" and c.names)
         yield from ((digest_of_ids(c.tool, c.names), "") for c in done)
-
-    def _with_namesakes(self) -> "Ledger":
-        """Return the ledger with obligations marked that have an earlier one's ids.
-
-        A cancel by these ids would cancel the earlier obligation.
-        """
-        first: dict[IdsKey, Obligation] = {}
-        for one in self.live():
-            if one.answered_ids:
-                first.setdefault(ids_key(one.cancel_tool, one.answered_ids), one)
-        owners = [(o, first.get(ids_key(o.cancel_tool, o.answered_ids), o)) for o in self.live()]
-        return self.written(
-            *(
-                one.model_copy(update={"namesake": owner.obligation_id})
-                for one, owner in owners
-                if owner.obligation_id != one.obligation_id
-            )
-        )
 
     def without(self, obligation_id: str) -> "Ledger":
         """Return the ledger without the obligation of one call."""
@@ -224,7 +184,16 @@ class Ledger(Record):
         )
         for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
             merged = merged.cancelling(cancel)
-        return merged._with_namesakes()
+        # A cancel by the ids of an earlier obligation would cancel that one.
+        first: dict[IdsKey, Obligation] = {}
+        namesakes = []
+        for one in merged.live():
+            if one.answered_ids:
+                owner = first.setdefault(ids_key(one.cancel_tool, one.answered_ids), one)
+                if owner.obligation_id != one.obligation_id:
+                    namesake = {"namesake": owner.obligation_id}
+                    namesakes.append(one.model_copy(update=namesake))
+        return merged.written(*namesakes)
 
     @staticmethod
     def united(ledgers: Iterable["Ledger"]) -> "Ledger":
@@ -258,13 +227,11 @@ class Ledger(Record):
 
 
 def _content(obligation: Obligation) -> str:
-    """Return a digest of a call's request, which no answer changes."""
     asked = [obligation.tool, obligation.arguments]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def _prevailing(one: Obligation, other: Obligation) -> Obligation:
-    """Return the record that counts of two records of the same call."""
     if (one.state is ObligationState.INTENDED) is (other.state is ObligationState.INTENDED):
         return max(one, other, key=_weight)
     intended, settled = (one, other) if one.state is ObligationState.INTENDED else (other, one)

@@ -76,22 +76,15 @@ class CancelCall(Record):
     call_id: str
     tool: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
-    names: JsonObject = Field(
-        description="arguments that identify the obligation; empty if none does"
-    )
+    names: JsonObject = Field(description="arguments that identify the obligation, if any do")
     idempotency_key: str | None = None
     written_at: datetime
-    outcome: OutcomeKind = Field(
-        default="unknown", description="unknown until the provider answers"
-    )
+    outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
     settled_at: datetime | None = None
     refund: Money | None = Field(default=None, description="refund stated in the answer")
     fee: Money | None = Field(default=None, description="fee stated in the answer")
     named: tuple[Money, ...] = Field(default=(), description="all amounts in the answer")
-    confirmed_by: str | None = Field(
-        default=None,
-        description="the approver; None if it names exactly one obligation of its mission",
-    )
+    confirmed_by: str | None = Field(default=None, description="the approver, if one was needed")
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
         """Return this call with its outcome."""
@@ -117,9 +110,7 @@ class RollbackOrder(Record):
     """The reason for a rollback, and the person who decided on it."""
 
     reason: str = ""
-    approver: str | None = Field(
-        default=None, description="the person who ordered it; None if the mission's end did"
-    )
+    approver: str | None = Field(default=None, description="who ordered it; None: the mission did")
     asked_at: datetime | None = None
 
     def __str__(self) -> str:
@@ -136,9 +127,7 @@ class ResolutionRecord(Record):
     at: datetime
     note: str = ""
     parked_at: datetime | None = None
-    parked_because: str = Field(
-        default="", description="reason for which the obligation was parked"
-    )
+    parked_because: str = Field(default="", description="why it was parked")
 
     def __str__(self) -> str:
         """Return the time, the operator, the decision and the note in one line."""
@@ -152,125 +141,62 @@ class Obligation(Record):
     obligation_id: str = Field(description="the call's id: mission, leg and step")
     origin: str = Field(default="", description="first run id of its mission")
     mission_id: str
-    workflow_id: str = Field(
-        default="", description="workflow of the saga that made it; empty for a mission"
-    )
+    workflow_id: str = Field(default="", description="workflow of its saga; empty for a mission")
     observed: bool = Field(default=False, description="its call was not guarded")
     leg_id: str
     tool: str
     cancel_tool: str | None = Field(description="None if no cancel tool is declared")
     catalog_digest: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
-    essence: str = Field(
-        default="", description="digest of tool and essential arguments: equal if a call repeats it"
-    )
+    essence: str = Field(default="", description="digest of tool and essential arguments")
     idempotency_key: str | None
-    task_queue: str | None = Field(
-        default=None, description="queue of the agent that called, which also cancels; None for any"
-    )
+    task_queue: str | None = Field(default=None, description="of its agent, for the cancel too")
     title: str = ""
-    agreed: JsonObject = Field(
-        default_factory=dict,
-        description="days that the call is for, by the names under which its answer may state them",
-    )
-    differs: tuple[str, ...] = Field(
-        default=(), description="sentences about agreed days that the answer contradicts"
-    )
-    contract: StatedCancel | None = Field(
-        default=None,
-        description="how a written workflow cancels it; None: as its document declares",
-    )
+    agreed: JsonObject = Field(default_factory=dict, description="days that its answer may state")
+    differs: tuple[str, ...] = Field(default=(), description="agreed days that the answer denies")
+    contract: StatedCancel | None = Field(default=None, description="how a workflow cancels it")
     cancel_timeout: timedelta = compensation_limits.CALL_TIMEOUT
     cancel_max_attempts: int = compensation_limits.ATTEMPTS
-    cancel_window: timedelta | None = Field(
-        default=None, description="time from its commitment in which it can be cancelled"
-    )
+    cancel_window: timedelta | None = Field(default=None, description="from its commitment on")
     on_failure: Literal["park", "continue"] = "park"
     state: ObligationState = ObligationState.INTENDED
     written_at: datetime
     deadline: datetime = Field(description="time after which the call can no longer arrive")
     settled_at: datetime | None = None
-    committed_at: datetime | None = Field(
-        default=None,
-        description="time at which the effect was known to exist; stays when it is parked",
-    )
-    cancel_inputs: JsonObject = Field(
-        default_factory=dict,
-        description="inputs of its cancel tool that the call and its answer fill",
-    )
-    cancel_call: CancelCall | None = Field(
-        default=None, description="a leg's own cancel of it, with an unknown outcome"
-    )
-    cancelled_by: str | None = Field(
-        default=None, description="the leg's own call that cancelled it"
-    )
-    cancel_sent: bool = Field(
-        default=False, description="True if a cancel with an unknown outcome was sent"
-    )
-    answered_ids: JsonObject = Field(
-        default_factory=dict, description="cancel inputs that the provider's answer states"
-    )
-    namesake: str = Field(
-        default="",
-        description="earlier obligation of the mission with the same ids; no cancel by "
-        "these ids is sent",
-    )
-    cancel_answered: bool = Field(
-        default=False,
-        description="True if a cancel got a success status that was not believed",
-    )
-    missing_for: timedelta = Field(
-        default=timedelta(0), description="time during which the provider did not show it"
-    )
-    accepted: bool = Field(
-        default=False,
-        description="True if the provider answered 202 and may carry it out at any time",
-    )
-    verify_cancel: bool = Field(
-        default=True, description="True if the probe is asked after an answered cancel"
-    )
+    committed_at: datetime | None = None
+    """When the effect was known to exist; it stays when it is parked."""
+    cancel_inputs: JsonObject = Field(default_factory=dict, description="as far as they are known")
+    cancel_call: CancelCall | None = Field(default=None, description="a leg's own, if unclear")
+    cancelled_by: str | None = Field(default=None, description="a leg's own call that cancelled it")
+    cancel_sent: bool = Field(default=False, description="a cancel of unknown outcome was sent")
+    answered_ids: JsonObject = Field(default_factory=dict, description="cancel inputs answered")
+    namesake: str = ""
+    """An earlier obligation of the mission with these ids, by which no cancel is sent."""
+    cancel_answered: bool = Field(default=False, description="a success that was not believed")
+    missing_for: timedelta = Field(default=timedelta(0), description="how long it was not shown")
+    accepted: bool = Field(default=False, description="by a 202: it may be carried out any time")
+    verify_cancel: bool = Field(default=True, description="the probe is asked after its cancel")
     response: JsonValue = None
     response_headers: dict[str, str] = Field(default_factory=dict)
-    follow_ups: tuple[FollowUp, ...] = Field(
-        default=(), description="possible next actions, its cancel first"
-    )
+    follow_ups: tuple[FollowUp, ...] = Field(default=(), description="next actions, a cancel first")
     price: Money | None = Field(default=None, description="charge stated in the answer")
-    fee: Money | None = Field(
-        default=None, description="cost of cancelling, by the document or the policy"
-    )
-    kept_fee: Money | None = Field(
-        default=None, description="cost of cancelling, by the answer to the cancel"
-    )
-    approved_price: Money | None = Field(
-        default=None, description="expected price when it was approved"
-    )
-    overcharged: Money | None = Field(
-        default=None,
-        description="amount above the approved price; the whole charge if the currency differs",
-    )
+    fee: Money | None = Field(default=None, description="cost of a cancel, by document or policy")
+    kept_fee: Money | None = Field(default=None, description="cost of its cancel, as answered")
+    approved_price: Money | None = Field(default=None, description="expected at the approval")
+    overcharged: Money | None = None
+    """The amount above the approved price; the whole charge if the currency differs."""
     spends: bool = Field(default=True, description="True if the price is money that leaves")
     has_price: bool = Field(default=False, description="True if its document declares a price")
     confirmed_by: str | None = None
-    rollback: RollbackOrder | None = Field(
-        default=None, description="reason of its rollback; None if it was not rolled back"
-    )
+    rollback: RollbackOrder | None = Field(default=None, description="None: it was not rolled back")
     note: str = ""
     """The reason for its present state, for the operator."""
-    stalled: bool = Field(
-        default=False,
-        description="True if it is parked until a worker has the missing state, and is "
-        "retried then",
-    )
-    resolutions: tuple[ResolutionRecord, ...] = Field(
-        default=(), description="operators' decisions on it, in order"
-    )
+    stalled: bool = Field(default=False, description="it waits for a worker, and is retried then")
+    resolutions: tuple[ResolutionRecord, ...] = ()
+    """Operators' decisions on it, in order."""
 
     def moved(self, state: ObligationState, *, at: datetime, note: str = "") -> "Obligation":
-        """Return this obligation in another state.
-
-        Raises:
-            IllegalTransition: the state cannot follow the present one.
-        """
+        """Return this obligation in another state; IllegalTransition: that cannot follow."""
         if state not in _NEXT[self.state]:
             raise IllegalTransition(f"{self.obligation_id}: {self.state} cannot become {state}")
         changes = {"state": state, "settled_at": at, "note": note, "stalled": False}
@@ -308,18 +234,20 @@ class Obligation(Record):
         )
 
     def compared(self, limit: SpendingLimit | None, named: Sequence[Money] = ()) -> "Obligation":
-        """Return this answered obligation, with its charge compared with the approved price.
-
-        Args:
-            limit: the approved price; None if it was unknown.
-            named: other amounts of the answer. One above the limit counts as the charge, because
-                the document does not say which amount was charged: a person is asked. If no
-                price was approved, the largest counts.
-        """
+        """Return this answered obligation, with its charge compared with the approved price."""
         if self.state is not ObligationState.COMMITTED:
             return self
         if limit is None:
-            return self._with_largest(named)
+            # The largest amount of its answer counts as its price.
+            known = [one for one in (self.price, *named) if one is not None]
+            is_one = len({one.currency for one in known}) == 1
+            price = max(known, key=lambda money: money.amount) if is_one else self.price
+            note = ""
+            if self.spends and self.has_price and price is None:
+                note = "what it cost is unknown: no price was approved, and none was stated"
+            elif self.spends and self.has_price:
+                note = f"its price was not known when it was approved; {price} was charged"
+            return self.model_copy(update={"price": price, "note": self.note or note})
         price, note = self.price, self.note
         above = max(
             (m for m in named if m.currency == limit.at_most.currency and limit.exceeded_by(m)),
@@ -333,22 +261,6 @@ class Obligation(Record):
             note = f"charged price not stated; counted as approved, {limit.approved}"
         changes = {"price": price, "overcharged": limit.exceeded_by(price), "note": note}
         return self.model_copy(update=changes)
-
-    def _with_largest(self, named: Sequence[Money]) -> "Obligation":
-        """Return this obligation with the largest amount of its answer as its price."""
-        known = [one for one in (self.price, *named) if one is not None]
-        is_one = len({one.currency for one in known}) == 1
-        price = max(known, key=lambda money: money.amount) if is_one else self.price
-        charged = self.model_copy(update={"price": price})
-        return charged.model_copy(update={"note": self.note or charged._unapproved()})
-
-    def _unapproved(self) -> str:
-        """Return the note about a price that was unknown when the call was approved."""
-        if not self.spends or not self.has_price:
-            return ""
-        if self.price is None:
-            return "what it cost is unknown: no price was approved, and none was stated"
-        return f"its price was not known when it was approved; {self.price} was charged"
 
     @property
     def key(self) -> str:
@@ -376,11 +288,7 @@ class Obligation(Record):
 
     @property
     def cost(self) -> Money | None:
-        """The charged price, else the approved one; None if it costs no money.
-
-        After the cancel: the amount that the provider kept, as far as the cancel's answer states
-        it.
-        """
+        """The charged, else the approved price of what stands; once cancelled: what was kept."""
         if self.state is _S.CANCELLED:
             return self.kept_fee
         stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
@@ -394,14 +302,9 @@ class Obligation(Record):
         unchanged.
         """
         cost, approved = self.cost, self.approved_price
-        if (
-            self.state is _S.CANCELLED
-            or cost is None
-            or approved is None
-            or approved.currency == cost.currency
-        ):
+        if self.state is _S.CANCELLED or cost is None or approved is None:
             return None
-        return approved
+        return None if approved.currency == cost.currency else approved
 
     @property
     def fee_aside(self) -> Money | None:
@@ -445,23 +348,18 @@ class Obligation(Record):
         That is the fee, else the part of the price that was not refunded. If the answer states
         neither, its largest amount below the price counts: it may be either.
         """
-        kept, note = self._kept(refund, fee), self.note
-        price = self.price or self.approved_price
-        if refund is None and fee is None and price is not None and self.spends:
+        kept, note = fee, self.note
+        price = (self.price or self.approved_price) if self.spends else None
+        if fee is None and refund is not None and price is not None:
+            left = price.amount - refund.amount
+            is_part = refund.currency == price.currency and left > 0
+            kept = Money(amount=left, currency=price.currency) if is_part else None
+        elif fee is None and refund is None and price is not None:
             parts = [m for m in named if m.currency == price.currency and m.amount < price.amount]
             kept = max(parts, key=lambda money: money.amount, default=None)
             said = f"the answer to its cancel names {kept}, which counts as kept"
             note = "; ".join(filter(None, (note, said if kept is not None else "")))
         return self.model_copy(update={"kept_fee": kept, "note": note})
-
-    def _kept(self, refund: Money | None, fee: Money | None) -> Money | None:
-        price = (self.price or self.approved_price) if self.spends else None
-        if fee is not None or refund is None or price is None:
-            return fee
-        if refund.currency != price.currency:
-            return None
-        left = price.amount - refund.amount
-        return Money(amount=left, currency=price.currency) if left > 0 else None
 
     def compensation_failed(self, failure: CompensationFailure) -> "Obligation":
         """Return this obligation after an attempt that settled nothing."""
@@ -476,11 +374,7 @@ class Obligation(Record):
     def resolved(
         self, resolution: "Resolution", *, at: datetime, operator: str, note: str = ""
     ) -> "Obligation":
-        """Return this parked obligation after an operator's decision, which it records.
-
-        Raises:
-            IllegalTransition: it is not parked.
-        """
+        """Return this parked obligation after an operator's decision, which it records."""
         decided = ResolutionRecord(
             resolution=resolution,
             operator=operator,

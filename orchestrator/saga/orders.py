@@ -11,7 +11,7 @@ from pydantic import Field
 
 from orchestrator.core.record import Record
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
+from orchestrator.saga.obligation import ObligationState
 
 MOST_EFFECTS: Final = 1_000
 
@@ -21,19 +21,11 @@ class Order(Record):
 
     tools: tuple[str, ...] = Field(description="tools whose effect serves it, usually one")
     count: int = Field(default=1, ge=1, le=MOST_EFFECTS, description="number of effects")
-    each: str = Field(
-        default="",
-        description="list of the goal, in its words, whose items get one effect each; "
-        "empty: `count` effects",
-    )
-    at_most: bool = Field(
-        default=False, description="True if fewer effects than `count` serve it, one at least"
-    )
-    when: str = Field(
-        default="",
-        description="condition, in the words of the goal; the planner says whether it "
-        "holds; empty: unconditional",
-    )
+    each: str = ""
+    """The list of the goal, in its words, whose items get one effect each, if any."""
+    at_most: bool = Field(default=False, description="fewer effects than `count` serve it too")
+    when: str = ""
+    """The condition, in the words of the goal, that the planner reads; empty: unconditional."""
     clause: str = Field(default="", description="words of the goal")
 
     def __str__(self) -> str:
@@ -83,37 +75,42 @@ class Effect(Record):
 def effects_of(ledger: Ledger, orders: Iterable[Order] = ()) -> tuple[Effect, ...]:
     """Return the changes that the calls of a ledger made, cancels included.
 
-    Args:
-        ledger: of a leg or a mission.
-        orders: an effect that was made and then cancelled stands only if its cancel is among these.
+    An effect that was made and then cancelled stands only if its cancel is among the orders.
     """
     ordered = {tool for order in orders for tool in order.tools}
     done = {c.call_id for c in ledger.cancels if c.outcome == "succeeded"}
     as_ordered = {c.call_id for c in ledger.cancels if c.call_id in done and c.tool in ordered}
     own = {o.cancelled_by for o in ledger.obligations} - as_ordered
     recorded = {o.obligation_id for o in ledger.obligations}
-    made = [_made(o, o.cancelled_by in as_ordered) for o in ledger.obligations]
-    cancels = [c for c in ledger.cancels if c.call_id not in own | recorded]
-    return (*made, *map(_cancelled, cancels))
+    found = []
+    for o in ledger.obligations:
+        stands = o.state is ObligationState.COMMITTED or o.cancelled_by in as_ordered
+        why_not = "" if stands else f"{o.tool} is {o.state}{f': {o.note}' if o.note else ''}"
+        if stands and o.differs:
+            why_not = f"{o.tool} answers that {'; '.join(o.differs)}"
+        named = {"call_id": o.obligation_id, "leg_id": o.leg_id, "tool": o.tool, "title": o.title}
+        found.append(Effect(**named, why_not=why_not))
+    for c in ledger.cancels:
+        if c.call_id not in own | recorded:
+            leg_id = c.call_id.rpartition(".")[0].partition(".")[2]  # mission.leg.step
+            why_not = "" if c.call_id in done else f"{c.tool} ended as {c.outcome}"
+            found.append(Effect(call_id=c.call_id, leg_id=leg_id, tool=c.tool, why_not=why_not))
+    return tuple(found)
 
 
 def unserved(
     orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead] = ()
 ) -> list[Order]:
-    """Return the orders that do not have the effects that they need, in their order.
-
-    Args:
-        orders: of one leg, or of several.
-        effects: of the same legs.
-        read: the planners' readings of conditional orders.
-    """
+    """Return the orders that do not have the effects that they need, in their order."""
     standing = [effect for effect in effects if not effect.why_not]
     by_number = _served_as_read(orders, standing, read)
-    return [
-        order
-        for number, order in enumerate(orders)
-        if len(by_number[number]) < _needs(order) and not _is_excused(order, orders, read)
-    ]
+    missing = []
+    for number, order in enumerate(orders):
+        needed = 1 if order.each or order.at_most else order.count
+        said = _said_of(order, orders, read)
+        if len(by_number[number]) < needed and (said is None or said.holds):
+            missing.append(order)
+    return missing
 
 
 def done_though_unmet(
@@ -147,13 +144,7 @@ def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
 def served_by(
     orders: Sequence[Order], effects: Sequence[Effect], most_each: int = MOST_EFFECTS
 ) -> dict[int, list[int]]:
-    """Return the numbers of the effects that serve each order, by its number; as many as fit.
-
-    Args:
-        orders: each takes up to its count; with `each`, up to `most_each`.
-        effects: those that stand.
-        most_each: the length of the longest list that was read.
-    """
+    """Return the numbers of the effects that serve each order, by its number; as many as fit."""
     taken: dict[int, list[int]] = {number: [] for number in range(len(orders))}
 
     def place(at: int, seen: set[int]) -> bool:
@@ -203,12 +194,7 @@ def left_to_do(orders: Sequence[Order], effects: Sequence[Effect]) -> tuple[Orde
 def covered_orders(
     orders: Mapping[str, Sequence[Order]], listed: Sequence[Order]
 ) -> dict[str, tuple[Order, ...]]:
-    """Return the orders of a plan that the request also lists, each listed effect counted once.
-
-    Args:
-        orders: of the legs, by their ids.
-        listed: by the request.
-    """
+    """Return the orders of a plan that the request also lists, each listed effect counted once."""
     left = [order.count for order in listed]
 
     def is_listed(order: Order) -> bool:
@@ -226,7 +212,8 @@ def _served_as_read(
     orders: Sequence[Order], effects: Sequence[Effect], read: Sequence[WhenRead]
 ) -> dict[int, list[int]]:
     """Return the effects that serve each order; an excused order gets what the others leave."""
-    excused = [_is_excused(order, orders, read) for order in orders]
+    said = [_said_of(order, orders, read) for order in orders]
+    excused = [one is not None and not one.holds for one in said]
     taken: dict[int, list[int]] = {}
     left = [*range(len(effects))]
     for is_excused in (False, True):
@@ -236,15 +223,6 @@ def _served_as_read(
         used = {at for own in taken.values() for at in own}
         left = [at for at in left if at not in used]
     return taken
-
-
-def _needs(order: Order) -> int:
-    return 1 if order.each or order.at_most else order.count
-
-
-def _is_excused(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) -> bool:
-    said = _said_of(order, orders, read)
-    return said is not None and not said.holds
 
 
 def _said_of(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) -> WhenRead | None:
@@ -260,29 +238,3 @@ def _said_of(order: Order, orders: Sequence[Order], read: Sequence[WhenRead]) ->
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .,;:'\"")
-
-
-def _made(obligation: Obligation, is_cancelled_as_ordered: bool) -> Effect:
-    stands = obligation.state is ObligationState.COMMITTED or is_cancelled_as_ordered
-    note = f": {obligation.note}" if obligation.note else ""
-    why_not = "" if stands else f"{obligation.tool} is {obligation.state}{note}"
-    if stands and obligation.differs:
-        why_not = f"{obligation.tool} answers that {'; '.join(obligation.differs)}"
-    return Effect(
-        call_id=obligation.obligation_id,
-        leg_id=obligation.leg_id,
-        tool=obligation.tool,
-        title=obligation.title,
-        why_not=why_not,
-    )
-
-
-def _cancelled(cancel: CancelCall) -> Effect:
-    leg_id = cancel.call_id.rpartition(".")[0].partition(".")[2]  # mission.leg.step
-    why_not = "" if cancel.outcome == "succeeded" else f"{cancel.tool} ended as {cancel.outcome}"
-    return Effect(
-        call_id=cancel.call_id,
-        leg_id=leg_id,
-        tool=cancel.tool,
-        why_not=why_not,
-    )

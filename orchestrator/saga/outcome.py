@@ -29,13 +29,8 @@ class FollowUp(Record):
     tool: str
     title: str
     inputs: JsonObject = Field(description="personal fields as handles")
-    asks_for: tuple[str, ...] = Field(
-        default=(), description="required inputs of a cancel without a value"
-    )
-    until: datetime | None = Field(
-        default=None,
-        description="time until which the provider cancels; None if no end is declared",
-    )
+    asks_for: tuple[str, ...] = Field(default=(), description="required inputs without a value")
+    until: datetime | None = Field(default=None, description="end of its window; None: no end")
     fee: Money | None = Field(default=None, description="cost of cancelling")
 
 
@@ -150,11 +145,7 @@ class ToolOutcome(Record):
         return None if self.wanted is None or self.wanted.refused else self.wanted
 
     def after_input(self, given: InputGiven | None) -> "ToolOutcome":
-        """Return the outcome; only the tool's own refusal settles a call that its server had begun.
-
-        Args:
-            given: the answer that the call carried; None: the server had not asked for input.
-        """
+        """Return the outcome; only the tool's own refusal settles a call that its server began."""
         if given is None or self.kind != "rejected" or self.status == _TOOL_REFUSED:
             return self
         reason = f"{self.why}; the server had begun, and asked for input"
@@ -177,9 +168,7 @@ class CompensationOutcome(Record):
     state: Literal["cancelled", "void", "parked"]
     note: str = ""
     refund: Money | None = None
-    fee: Money | None = Field(
-        default=None, description="fee that the provider keeps, by its answer"
-    )
+    fee: Money | None = Field(default=None, description="that the provider keeps, by its answer")
     named: tuple[Money, ...] = Field(default=(), description="amounts in the answer to the cancel")
 
 
@@ -187,33 +176,14 @@ class CompensationFailure(Record):
     """An attempt to cancel an obligation that settled nothing."""
 
     reason: str
-    counts: bool = Field(
-        default=True,
-        description="True if it uses up an attempt, as the provider may have worked on it",
-    )
-    arrived: bool = Field(
-        default=True, description="True if the cancel may have been carried out and its answer lost"
-    )
-    answered: bool = Field(
-        default=False,
-        description="True if a cancel got a success status that was not believed",
-    )
-    doubted: bool = Field(
-        default=False,
-        description="True if the answer to a cancel says that it was not done",
-    )
-    settles_after: timedelta | None = Field(
-        default=None,
-        description="time for which the effect is only looked up again",
-    )
+    counts: bool = Field(default=True, description="it uses up an attempt: it may be worked on")
+    arrived: bool = Field(default=True, description="the cancel may be done, its answer lost")
+    answered: bool = Field(default=False, description="a success that was not believed")
+    doubted: bool = Field(default=False, description="the answer says that it was not done")
+    settles_after: timedelta | None = Field(default=None, description="it is only looked up so far")
     final: bool = Field(default=False, description="True if another attempt cannot end differently")
-    retry_after_s: float | None = Field(
-        default=None, description="delay that the provider asks for"
-    )
-    stalled: bool = Field(
-        default=False,
-        description="True if no worker had the required state",
-    )
+    retry_after_s: float | None = Field(default=None, description="that the provider asks for")
+    stalled: bool = Field(default=False, description="True if no worker had the required state")
 
 
 class TransportFault(StrEnum):
@@ -238,19 +208,11 @@ class TransportFault(StrEnum):
     OTHER = "the exchange failed"
 
 
-_NEVER_LEFT = frozenset(
-    {
-        TransportFault.ADDRESS,
-        TransportFault.NAME,
-        TransportFault.CONNECT,
-        TransportFault.CONNECT_TIMEOUT,
-        TransportFault.TLS,
-        TransportFault.POOL,
-        TransportFault.PROXY,
-        TransportFault.REQUEST,
-        TransportFault.DEADLINE_BEFORE_SENDING,
-    }
-)
+_F = TransportFault
+_NEVER_LEFT = frozenset({
+    _F.ADDRESS, _F.NAME, _F.CONNECT, _F.CONNECT_TIMEOUT, _F.TLS, _F.POOL, _F.PROXY, _F.REQUEST,
+    _F.DEADLINE_BEFORE_SENDING,
+})  # fmt: skip
 """Faults before the first byte of a request is sent: the provider cannot have acted."""
 
 _NOT_WORKED_ON = frozenset({425, 429})

@@ -11,7 +11,6 @@ from orchestrator.catalog.catalog import GONE, Catalog, declares_gone
 from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.expressions import (
     Condition,
-    Expression,
     all_hold,
     parse_conditions,
     parse_filling,
@@ -73,18 +72,14 @@ def can_verify_gone(catalog: Catalog, contract: Compensation) -> bool:
 
 def read_probe(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -> ProbeAnswer:
     """Read an answer of the probe; an answer about something else says nothing."""
-    why = outcome.why
-    if outcome.kind == "succeeded":
-        return _read_success(outcome, own, contract)
+    why, body = outcome.why, outcome.body
     if outcome.kind == "rejected" and outcome.status in GONE:
         if outcome.declared:
             return ProbeAnswer("gone", why)
         return ProbeAnswer("nothing", f"{why}, in a form that its document does not declare")
-    return ProbeAnswer("refused" if outcome.kind == "rejected" else "nothing", why)
-
-
-def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -> ProbeAnswer:
-    body, conditions = outcome.body, parse_conditions(contract.gone_when)
+    if outcome.kind != "succeeded":
+        return ProbeAnswer("refused" if outcome.kind == "rejected" else "nothing", why)
+    conditions = parse_conditions(contract.gone_when)
     ours, differs = named_in(body, own.named)
     if differs is not None:
         return ProbeAnswer("nothing", f"it answers about another {differs} than was asked for")
@@ -100,14 +95,18 @@ def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -
         return ProbeAnswer("gone", why, names_it=bool(ours))
     if not ours and not own.is_asked_by:
         return ProbeAnswer("another", "nothing in it says that it is about this call")
-    if not ours and not conditions and (own.is_promised or not _shows_what_is_read(body, contract)):
-        return ProbeAnswer("nothing", "it shows nothing that is about this call")
+    if not ours and not conditions:
+        read = [
+            expression.path
+            for value in contract.cancel.arguments.values()
+            for expression in parse_filling(value).expressions
+            if expression.message == "response" and expression.source == "body"
+        ]
+        shows_it = not read or any(_at(body, path) not in (None, "", [], {}) for path in read)
+        if own.is_promised or not shows_it:
+            return ProbeAnswer("nothing", "it shows nothing that is about this call")
     return ProbeAnswer(
-        "held",
-        body=body,
-        headers=outcome.headers,
-        found=standing.value,
-        names_it=bool(ours),
+        "held", body=body, headers=outcome.headers, found=standing.value, names_it=bool(ours)
     )
 
 
@@ -125,18 +124,6 @@ def _of_ours(condition: Condition, path: Sequence[str], body: JsonValue) -> Cond
     return replace(condition, reading=replace(condition.reading, path=(*read, *rest)))
 
 
-def _shows_what_is_read(body: JsonValue, contract: Compensation) -> bool:
-    """Return True if an answer contains a value that the cancel reads, if it reads any."""
-    read = [
-        expression
-        for value in contract.cancel.arguments.values()
-        for expression in parse_filling(value).expressions
-        if expression.message == "response" and expression.source == "body"
-    ]
-    empty: tuple[JsonValue, ...] = (None, "", [], {})
-    return not read or any(_at(body, one.path) not in empty for one in read)
-
-
 def _at(body: JsonValue, path: Sequence[str]) -> JsonValue:
     try:
         return follow(body, path)
@@ -145,14 +132,7 @@ def _at(body: JsonValue, path: Sequence[str]) -> JsonValue:
 
 
 def own_names(catalog: Catalog, tool: Tool, *, asked: JsonObject, known: JsonObject) -> OwnNames:
-    """Return the known names that belong to an obligation alone.
-
-    Args:
-        catalog: the tool's.
-        tool: the obligation's, which declares a probe.
-        asked: the inputs of the probe.
-        known: the inputs of the cancel.
-    """
+    """Return the known names that belong to an obligation alone."""
     contract = tool.compensation
     if contract is None or contract.probe is None:
         return OwnNames({}, is_asked_by=False)
@@ -191,19 +171,15 @@ def _own_of(
         read, value = parse_filling(written).expressions, value_read(written, filled.get(name))
         if len(read) != 1 or is_version(name) or not can_be_compared(value):
             continue
-        if not _is_own(read[0], tool):
-            continue
+        one = read[0]
+        is_key = len(one.path) == 1 and tool.reads_key(one.source, one.path[0])
+        if one.message != "response" and not is_key:
+            given = input_read(one, tool)
+            if given is None:
+                continue
+            if given not in tool.reference_inputs and not is_own_reference(one.path[-1]):
+                continue
         fields = [b.field for b in called.bindings if b.name == name] if called else []
         last = read[0].path[-1:] if read[0].source != "header" else ()
         named |= dict.fromkeys([name, *filter(None, fields), *last], value)
     return named
-
-
-def _is_own(read: Expression, tool: Tool) -> bool:
-    """Return True if the value that an expression reads belongs to one obligation alone."""
-    if read.message == "response":
-        return True
-    if len(read.path) == 1 and tool.reads_key(read.source, read.path[0]):
-        return True
-    name = input_read(read, tool)
-    return name is not None and (name in tool.reference_inputs or is_own_reference(read.path[-1]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.confirmation.models import Approve, ConfirmationCard, Reject
+from orchestrator.confirmation.models import Approve, ConfirmationCard, DecisionRecord, Reject
 from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, StandingApproval
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -398,7 +398,9 @@ async def test_a_call_is_asked_about_a_bounded_number_of_times(
 )
 def test_a_leg_that_was_continued_knows_what_was_decided_before(became: str, refusal: str) -> None:
     """Its record outlives the run, so a late decision is told what became of its card."""
-    gate = ConfirmationGate({"m.1-leg.2": became})
+    seen = {"confirmation_id": "m.1-leg.2", "kind": became, "approver": "ada@example.com"}
+    seen |= {"digest": "d", "at": "2030-01-01T00:00:00Z"}
+    gate = ConfirmationGate([DecisionRecord.model_validate(seen)])
 
     with pytest.raises(ApplicationError) as refused:
         gate.check(Reject(confirmation_id="m.1-leg.2", reason="late", approver="ada@example.com"))

@@ -166,7 +166,7 @@ async def test_the_deadline_of_the_policy_ends_the_wait(
 ) -> None:
     """Then the leg fails, says since when and what for, and its mission is rolled back."""
     monkeypatch.setattr(
-        "orchestrator.workflows.model_pause._MOST_ROUNDS", 10
+        "orchestrator.workflows.thinking._MOST_ROUNDS", 10
     )  # of 100: each is recorded
     mind = Broken(REFUSED)
     policy = MissionPolicy(model_wait=timedelta(hours=6))

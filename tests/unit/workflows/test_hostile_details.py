@@ -1,21 +1,24 @@
 """What the Temporal UI draws as Markdown, made of the worst that providers and planners write."""
 
+import ast
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.confirmation.models import ConfirmationCard, as_markdown
+from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages.leg import LegWaiting
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
-from orchestrator.workflows import ui
 from orchestrator.workflows.mission_page import MissionPage
 from orchestrator.workflows.rollback_page import RollbackPage
 
+ROOT = Path(__file__).parents[3]
 Make = Callable[[Any], Any]
 
 MAKERS: dict[str, Callable[[Make], str]] = {
@@ -27,7 +30,7 @@ MAKERS: dict[str, Callable[[Make], str]] = {
     "rollback_page, parked": lambda make: RollbackPage(
         RollbackStatus.PARKED, _parked(make(RollbackReport))
     ).markdown(),
-    "summary": lambda make: ui.summary("undo {tool}", tool=make(str)),
+    "summary": lambda make: markdown_summary(f"undo {make(str)}"),
     "as_markdown": lambda make: as_markdown(make(ConfirmationCard)),
     "RollbackInput.summary": lambda make: make(RollbackInput).summary,
 }
@@ -66,14 +69,15 @@ def test_markdown_holds_no_markup_of_others(
     assert _MARKUP.findall(_CODE.sub("", shown)) == []
 
 
-def test_every_maker_of_markdown_is_tried() -> None:
-    """A new function of ui.py that gives Markdown has to be added above."""
-    made = {
-        name
-        for name, value in vars(ui).items()
-        if getattr(value, "__module__", "") == "orchestrator.workflows.ui"
-        and not name.startswith("_")
-        and getattr(value, "__annotations__", {}).get("return") in (str, "str")
-    }
+@pytest.mark.parametrize("path", sorted(ROOT.glob("workflows/*.py")), ids=lambda path: path.stem)
+def test_no_summary_takes_a_text_as_it_is(path: Path) -> None:
+    """What a summary names is escaped by `markdown_summary`."""
+    summaries = [
+        given.value
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        for given in call.keywords
+        if (given.arg or "").endswith("summary")
+    ]
 
-    assert made <= set(MAKERS)
+    assert not [ast.unparse(one) for one in summaries if isinstance(one, ast.JoinedStr)]

@@ -12,7 +12,7 @@ from temporalio.exceptions import (
 
 from orchestrator.messages.failure_details import MissingState
 from orchestrator.workflows.failures import compensation_failure, failure_here
-from orchestrator.workflows.missing_state import local_then_remote, missing_state_for_call
+from orchestrator.workflows.running import local_then_remote, missing_state_for_call
 
 _TIMEOUT = TimeoutError("late", type=TimeoutType.START_TO_CLOSE, last_heartbeat_details=[])
 _LACKING = ApplicationError("no catalog", MissingState(error_type="CatalogNotFound").model_dump())
