@@ -89,6 +89,8 @@ class AnsweredCall:
         made = next(iter(self.call.named), None)
         question = self._question() if made is None or made.verify_cancel else None
         contract = question.made_by.compensation if question is not None else None
+        if contract is not None and contract.then:
+            return done  # one of several calls that cancel together: the next one follows
         if question is not None and contract and can_verify_gone(self.catalog, contract):
             said = await self._asked(question)
             pause = FIRST_PAUSE.total_seconds()

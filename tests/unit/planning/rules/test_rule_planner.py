@@ -580,10 +580,8 @@ async def test_a_verb_of_a_consequence_is_no_read_of_its_noun() -> None:
 async def test_a_verb_of_reading_changes_what_a_consequence_makes_by_it() -> None:
     """To print labels is what `print_label` does; to print the parcels still lists them."""
     find = _listed("list_parcels", "List parcels", parcels={"parcel_id": _TEXT})
-    paths = {
-        "/parcels": {"get": find},
-        **_operation("print_label", "Print a label for a parcel", "/labels", parcel_id=_TEXT),
-    }
+    label = _operation("print_label", "Print a label for a parcel", "/labels", parcel_id=_TEXT)
+    paths: JsonObject = {"/parcels": {"get": find}, **label}
     parcels: list[JsonValue] = [{"parcel_id": "p-1"}, {"parcel_id": "p-2"}]
 
     made = await _run(paths, "Print a label for every parcel", {"parcels": parcels})
