@@ -22,9 +22,7 @@ from orchestrator.confirmation.card_warnings import (
     not_explained,
     not_shown_whole,
     over_what_is_left,
-    too_many_to_show,
     totals_of,
-    uncertain_price,
     unknown_price,
     unlike_found,
 )
@@ -234,12 +232,18 @@ def _in_context(
         and not any(stands_in(one, answer.body) for answer in context.answers)
         for one in unexplained(sent, things, tool.input_schema)
     )
+    count = len([fact for fact in facts if fact.is_sent])
+    too_many = (
+        f"it has {count} inputs, and not all are shown here; read them with "
+        "orchestrator confirm show --json before you approve"
+    )
+    doubts = ", ".join(doubts_about_price(tool, card.arguments, things) if costs else ())
     warnings = (
         *otherwise,
         *not_shown_whole((*facts, *others)),
-        *too_many_to_show(len([fact for fact in facts if fact.is_sent]), _MOST_SENT),
+        *((too_many,) if count > _MOST_SENT else ()),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
-        *uncertain_price(doubts_about_price(tool, card.arguments, things) if costs else ()),
+        *((f"the price is not certain, for the call also has {doubts}",) if doubts else ()),
         *too_dear,
         *unlike_found(sent, things, changed_by_people=context.changed_by_people),
         *not_explained(ids, context.answers, (context.goal, *context.given)),

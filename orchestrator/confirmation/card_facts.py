@@ -39,10 +39,8 @@ FactKind = Literal["money", "moment", "items", "flag", "text"]
 
 _LONGEST_VALUE = 240
 LONGEST_SENT = 4_000
-"""Sent values are shown whole up to this length, because an approver answers for every word.
-
-The card of a longer value says that it is cut.
-"""
+"""Up to this length a sent value is shown whole: an approver answers for every word. The card of a
+longer one says that it is cut."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d\S*)?|\d\d:\d\d(:\d\d)?")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """The boundary of a word in camelCase."""

@@ -43,15 +43,6 @@ def not_shown_whole(sent: Iterable[CardFact]) -> Iterator[str]:
             )
 
 
-def too_many_to_show(sent: int, most: int) -> Iterator[str]:
-    """Warn that a card does not have a line for each of its inputs."""
-    if sent > most:
-        yield (
-            f"it has {sent} inputs, and not all are shown here; read them with "
-            "orchestrator confirm show --json before you approve"
-        )
-
-
 def over_what_is_left(price: Money | None, left: Money | None, unpriced: int = 0) -> Iterator[str]:
     """Warn that a call costs more than is left of the budget, so that no approval sends it."""
     if price is None or left is None:
@@ -72,12 +63,6 @@ def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:
     alone = f"{seen} may be a part of it, or the price of one piece" if seen else ""
     known = "nothing says plainly what all of it costs"
     return "; ".join(part for part in (doubt or f"price unknown: {known}", alone) if part)
-
-
-def uncertain_price(doubts: Sequence[str]) -> Iterator[str]:
-    """Warn about amounts that may add to a price or multiply it, if no document declares it."""
-    if doubts:
-        yield f"the price is not certain, for the call also has {', '.join(doubts)}"
 
 
 def not_explained(

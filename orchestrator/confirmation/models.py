@@ -303,11 +303,8 @@ class DecisionRecord(Record):
 
 
 PAST: Final[dict[str, Past]] = {
-    "approve": "approved",
-    "amend": "amended",
-    "reject": "rejected",
-    "respond": "responded",
-}
+    "approve": "approved", "amend": "amended", "reject": "rejected", "respond": "responded",
+}  # fmt: skip
 """The past tense of each decision, for records."""
 
 

@@ -100,19 +100,14 @@ def compensation(
     the answer belong; without `now` it is long after the call.
     """
     if tool.compensation is None:
-        return _parked(_why_nothing_cancels(tool, obligation))
+        if not tool.irreversible:
+            return _parked(f"no tool is declared that cancels {tool.name}")
+        if obligation.state is ObligationState.COMMITTED:
+            why = f"nothing cancels {tool.name}: its document declares it irreversible"
+            return _parked(why)
+        why = f"nothing cancels {tool.name}, which its document declares irreversible; "
+        return _parked(f"{why}whether it took effect is unknown")
     return (yield from _Attempt(catalog, tool, tool.compensation, obligation, owner, now).run())
-
-
-def _why_nothing_cancels(tool: Tool, obligation: Obligation) -> str:
-    if not tool.irreversible:
-        return f"no tool is declared that cancels {tool.name}"
-    if obligation.state is ObligationState.COMMITTED:
-        return f"nothing cancels {tool.name}: its document declares it irreversible"
-    return (
-        f"nothing cancels {tool.name}, which its document declares irreversible; whether it took "
-        "effect is unknown"
-    )
 
 
 _Call = Generator[CompensationCall, ToolOutcome, ToolOutcome]

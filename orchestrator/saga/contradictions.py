@@ -39,8 +39,10 @@ def contradiction(tool: Tool, status: int, body: JsonValue) -> str | None:
     acts = _acts_of(tool)
     for where, held in _objects(body):
         for name, value in held.items():
-            denies = _is_false(value) and _names_success(name, acts)
-            if denies and not _is_of_thing(tool, name, held, acts):
+            is_false = value in (False, 0)
+            if isinstance(value, str):
+                is_false = value.strip().lower() == "false"
+            if is_false and _names_success(name, acts) and not _is_of_thing(tool, name, held, acts):
                 return f"it answers {where}{name}: {str(value).lower()}"
             if name.lower() in _TROUBLES and not is_empty(value):
                 return f"it answers {where}{name}"
@@ -110,10 +112,6 @@ def some_items_worked(body: JsonValue) -> bool:
 def _acts_of(tool: Tool) -> frozenset[str]:
     done = [participle(word) for word in name_words(tool.name)]
     return frozenset([*done, *(word.replace("lled", "led") for word in done)])
-
-
-def _is_false(value: JsonValue) -> bool:
-    return value in (False, 0) or (isinstance(value, str) and value.strip().lower() == "false")
 
 
 def _is_of_thing(tool: Tool, name: str, held: JsonObject, acts: frozenset[str]) -> bool:

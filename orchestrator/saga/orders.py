@@ -102,8 +102,7 @@ def unserved(
     orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead] = ()
 ) -> list[Order]:
     """Return the orders that do not have the effects that they need, in their order."""
-    standing = [effect for effect in effects if not effect.why_not]
-    by_number = _served_as_read(orders, standing, read)
+    by_number = _served_as_read(orders, effects, read)
     missing = []
     for number, order in enumerate(orders):
         needed = 1 if order.each or order.at_most else order.count
@@ -117,8 +116,7 @@ def done_though_unmet(
     orders: Sequence[Order], effects: Iterable[Effect], read: Sequence[WhenRead]
 ) -> list[tuple[Order, WhenRead]]:
     """Return the orders that have an effect although their planner read that `when` fails."""
-    standing = [effect for effect in effects if not effect.why_not]
-    by_number = _served_as_read(orders, standing, read)
+    by_number = _served_as_read(orders, effects, read)
     found = []
     for number, order in enumerate(orders):
         said = _said_of(order, orders, read) if order.when else None
@@ -209,9 +207,10 @@ def covered_orders(
 
 
 def _served_as_read(
-    orders: Sequence[Order], effects: Sequence[Effect], read: Sequence[WhenRead]
+    orders: Sequence[Order], every: Iterable[Effect], read: Sequence[WhenRead]
 ) -> dict[int, list[int]]:
     """Return the effects that serve each order; an excused order gets what the others leave."""
+    effects = [effect for effect in every if not effect.why_not]
     said = [_said_of(order, orders, read) for order in orders]
     excused = [one is not None and not one.holds for one in said]
     taken: dict[int, list[int]] = {}

@@ -98,10 +98,7 @@ class ToolOutcome(Record):
     contract_breach: str | None = None
     """Deviations of the answer from its document; on a success, in parts that nothing uses."""
     doubted: bool = False
-    """True if the answer is a 2xx that its document, or the closed rule, calls no success.
-
-    Another attempt would end in the same way.
-    """
+    """A 2xx that its document, or the closed rule, calls no success; another try ends alike."""
     alone: bool = False
     """True if no other attempt of the call can still arrive."""
     accepted: bool = False
@@ -113,11 +110,8 @@ class ToolOutcome(Record):
     price: Money | None = None
     """The price that the answer states."""
     named: tuple[Money, ...] = ()
-    """Amounts in an answer that does not declare which of them counts.
-
-    The largest amounts in an answer whose document does not declare the charge; the amounts in the
-    answer to a cancel that names no refund and no fee.
-    """
+    """Amounts of which none is declared to count: the largest of an answer without a declared
+    charge; those of the answer to a cancel that names no refund and no fee."""
     refund: Money | None = None
     """The refund that the answer to a cancel states."""
     fee: Money | None = None
@@ -219,10 +213,7 @@ _NOT_WORKED_ON = frozenset({425, 429})
 """Statuses of a provider that did not begin and asks for a later attempt."""
 
 _DONE_ELSEWHERE = frozenset({302, 303})
-"""Redirects that providers also use to say "done, look there" after a request took effect.
-
-The other redirects mean that the request itself should have gone somewhere else.
-"""
+"""Redirects that also say "done, look there"; the others want the request sent elsewhere."""
 
 
 def classify(

@@ -41,10 +41,7 @@ class ProbeAnswer:
     found: JsonValue = None
     """The part of the answer about the obligation."""
     names_it: bool = False
-    """True if the answer repeats a name that belongs to the obligation alone.
-
-    The call has then arrived, whatever happened to its booking.
-    """
+    """It repeats a name of the obligation alone: the call has arrived, whatever followed."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +49,7 @@ class OwnNames:
     """The names that belong to one obligation alone."""
 
     named: Mapping[str, JsonValue]
-    """Values by the names that an answer may use.
-
-    They are the reference of the request, its key, and the ids that its provider gave it.
-    """
+    """By names that an answer may use: the request's reference and key, and the provider's ids."""
     is_asked_by: bool
     """True if the probe is asked for one of them."""
     is_promised: bool = False

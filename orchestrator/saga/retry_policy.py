@@ -24,10 +24,7 @@ from orchestrator.core.record import Record
 from orchestrator.saga.outcome import CompensationFailure
 
 _DOUBTED: Final = 3
-"""The number of answers that say that a cancel was not done, before a person is asked.
-
-Under the same key a provider may repeat its first answer for ever.
-"""
+"""Answers that deny a cancel, before a person is asked: a provider may repeat them for ever."""
 _DOUBLINGS: Final = 16
 """The maximum number of doublings: more would overflow a timedelta."""
 
