@@ -106,7 +106,7 @@ class RollbackActivities:
             with translated_errors():
                 read = await self._read_ledger(wanted)
                 taken_over = await self._taken_over(wanted)
-                ledger = read.ledger.written(*taken_over.obligations)
+                ledger = Ledger.united([read.ledger, taken_over])
                 is_empty = not (ledger.obligations or read.notes)
                 if is_empty and await described_mission(self._client, wanted.mission_id) is None:
                     # A later mission may get its id.

@@ -161,7 +161,7 @@ class ToolActivities:
             try:
                 self._cancels.check(catalog, tool, call)
                 await self._check_owner(tool, call, until)
-                await self._claim(tool, call, until)
+                await self._claim(tool, call, until, clock.now())
             except (GrantMissing, GrantRefused) as doubt:
                 # Another leg may have cancelled the obligation first, or used up the standing
                 # approval: the planner reads that nothing is left.
@@ -257,7 +257,7 @@ class ToolActivities:
                 why = f"{tool.name} would name what mission {owner} was answered with"
                 raise GrantMissing(call.call_id, why)
 
-    async def _claim(self, tool: Tool, call: ToolCall, until: float) -> None:
+    async def _claim(self, tool: Tool, call: ToolCall, until: float, now: datetime) -> None:
         """Use up the grant of a call, and note its possible effect, before the request is sent.
 
         Only one execution of an activity may ever send a call. A later attempt of that execution is
@@ -280,7 +280,7 @@ class ToolActivities:
         spend = None
         if grant is not None and (is_standing(grant) or grant.again is not None):
             spend = self._authority.standing_spend(call, approved_as(tool, call))
-        sent = SentCall(call.key, call.mission_id, user, grants, ledger, spend)
+        sent = SentCall(call.key, call.mission_id, user, grants, ledger, spend, now)
         claim = await from_store(until, self._grants.send, sent)
         if _is_used(claim, call, user) or await self._was_sent_later(call, sent, until):
             raise ConfirmationError(

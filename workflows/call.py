@@ -57,7 +57,9 @@ class Caller:
         if self._progress.leg.observe:
             await self._observe(wanted)
             return
-        if prepared is None or self._progress.repeated(prepared):
+        if (shown := self._approvals.resumed) is not None:
+            prepared = shown.call  # the call whose card the previous run opened, and no other
+        elif prepared is None or self._progress.repeated(prepared):
             prepared = await self._prepared(wanted)
         await self._carry_out(wanted, prepared)
 
@@ -116,8 +118,8 @@ class Caller:
 
     @property
     def _is_resumed(self) -> bool:
-        """True if the previous run opened the card or question of this call."""
-        return self._approvals.resumed is not None or self._questions.resumed is not None
+        """True if the previous run checked and reserved this call, and opened its card."""
+        return self._approvals.resumed is not None
 
     def _has_call_left(self) -> bool:
         try:
@@ -134,6 +136,8 @@ class Caller:
         if prepared.missing_personal or prepared.obstacles:
             await self._questions.ask_to_provide(wanted.tool, prepared)
             prepared = await self._prepared(wanted)
+        elif self._questions.resumed is not None:
+            self._questions.withdraw()  # somebody has provided it without an answer
         if prepared.call is None:
             self._not_sent(wanted, "invalid", "; ".join(prepared.problems))
             return

@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from orchestrator.workflows.approval import Approvals
     from orchestrator.workflows.call import Caller
-    from orchestrator.workflows.failures import LegFailed, LegSkipped
+    from orchestrator.workflows.failures import LegFailed, LegSkipped, first_words
     from orchestrator.workflows.mission_budget import MissionBudget
     from orchestrator.workflows.mission_limits import LegLimits, MissionLimits
     from orchestrator.workflows.progress import Progress
@@ -118,6 +118,8 @@ class GuardedCall:
             cause = error.cause
             if isinstance(cause, ApplicationError) and cause.type == ToolNotFound.__name__:
                 raise ToolCallFailed(wanted.tool, "invalid", cause.message) from error
+            if self.progress.state.ledger.live():  # it was sent before the failure
+                raise ToolCallFailed(wanted.tool, "unknown", first_words(error)) from error
             raise
         self.progress.end(LegStatus.SUCCEEDED)
         seen = self.progress.state.observations[-1]

@@ -5,6 +5,7 @@ leg. Its obligation stands in the ledger all the while, so that a rollback cance
 """
 
 import asyncio
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -15,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.saga.obligation import Obligation, RollbackOrder
-    from orchestrator.saga.outcome import CompensationFailure
+    from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
     from orchestrator.saga.retry_policy import CompensationRetries
     from orchestrator.workflows import calls
     from orchestrator.workflows.approval import Approvals, NotConfirmed, fate_of
@@ -45,6 +46,9 @@ class Overcharges:
             return
         obligation = self._obligation(sent.obligation.obligation_id)
         if obligation.overcharge is None:
+            return
+        if not obligation.is_live:  # cancelled before the leg stopped, and then was repaired
+            self._retract(obligation.rollback or RollbackOrder())
             return
         rule, order = sent.limit.on_overcharge, None
         budget, leg_id = self._progress.budget, self._progress.leg.leg.leg_id
@@ -104,37 +108,43 @@ class Overcharges:
             raise LegFailed(f"all is to be rolled back: {obligation.title}: {order}")
         self._write(obligation.model_copy(update={"rollback": order}))
         retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
-        while (failure := await self._try(obligation.obligation_id)) is not None:
+        missing = retries.missing
+        while (failure := await self._try(obligation.obligation_id, missing)) is not None:
             retries = retries.after(failure)
             if retries.exhausted:
                 raise self._not_cancelled(obligation, retries.exhausted)
             what = f"until {obligation.tool} is tried again: {obligation.title}"
             await workflow.sleep(retries.pause, summary=markdown_summary(what))
+            missing = retries.missing
         self._asked_calls.cancelled(sent, fate, by=by or "", words=hint or str(order))
-        self._progress.retract(
-            f"it was cancelled: {order}",
-            refused_by=by or "",
-            hint=hint,
-            sent_back=isinstance(verdict, Respond),
-        )
+        self._retract(order, hint=hint, sent_back=isinstance(verdict, Respond))
         self._progress.record(f"cancel {obligation.tool}", "cancelled", str(order))
         return order
 
-    async def _try(self, obligation_id: str) -> CompensationFailure | None:
+    def _retract(self, order: RollbackOrder, *, hint: str = "", sent_back: bool = False) -> None:
+        """Tell the planner that the call was cancelled."""
+        self._progress.retract(
+            f"it was cancelled: {order}",
+            refused_by=order.approver or "",
+            hint=hint,
+            sent_back=sent_back,
+        )
+
+    async def _try(self, obligation_id: str, missing: timedelta) -> CompensationFailure | None:
         """Try once, recorded before and after; return why nothing was settled, or None.
 
         An obligation that cannot be cancelled here stays unchanged: the rollback parks it.
+        `missing` is the time for which an earlier attempt already waits for its probe.
         """
         obligation = self._obligation(obligation_id)
         self._write(obligation.model_copy(update={"cancel_sent": True}))
-        try:
-            outcome, cancelled = await finish_despite_cancel(calls.compensate(obligation))
-        except ActivityError as error:
-            failure = compensation_failure(error)
-            self._write(obligation.compensation_failed(failure))
-            if workflow.cancellation_reason() is not None:
-                raise asyncio.CancelledError from None
-            return failure
+        asked = obligation.model_copy(update={"missing_for": missing})
+        outcome, cancelled = await finish_despite_cancel(_attempt(asked))
+        if isinstance(outcome, CompensationFailure):
+            self._write(obligation.compensation_failed(outcome))
+            if cancelled:
+                raise asyncio.CancelledError
+            return outcome
         if outcome.state == "parked":
             self._write(obligation)
             raise self._not_cancelled(obligation, outcome.note)
@@ -155,3 +165,10 @@ class Overcharges:
 
     def _write(self, obligation: Obligation) -> None:
         self._progress.write(self._progress.state.ledger.written(obligation))
+
+
+async def _attempt(obligation: Obligation) -> CompensationOutcome | CompensationFailure:
+    try:
+        return await calls.compensate(obligation)
+    except ActivityError as error:
+        return compensation_failure(error)

@@ -125,7 +125,7 @@ class OwnRollback:
                     "somebody started the rollback before us; its report will come"
                 )
             report = await self._settled(is_own=is_own)
-            if report is not None:
+            if report is not None and (is_own or _covers(report.ledger, ledger)):
                 return report
             await workflow.sleep(pause, summary=ui.UNTIL_ROLLBACK)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -159,3 +159,13 @@ class OwnRollback:
 
     def _has_news(self) -> bool:
         return self._news > 0
+
+
+def _covers(settled: Ledger, wanted: Ledger) -> bool:
+    """Return True if a rollback knew each of these obligations.
+
+    One of an earlier mission of the same id, or of the branch before a reset, did not: another
+    rollback is started once that one is over.
+    """
+    known = {one.key for one in settled.obligations}
+    return all(one.key in known for one in wanted.live())

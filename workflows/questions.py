@@ -248,6 +248,12 @@ class Questions(QuestionDesk):
         self._progress.record("ask the user", "expired" if answer is None else "answered")
         return answer
 
+    def withdraw(self) -> None:
+        """Close the question that the previous run asked, and that is no longer needed."""
+        self.resumed = None
+        self.close()
+        self._progress.update(question=None)
+
     async def decide(self, question: Question, due: Callable[[], datetime]) -> AnswerInput | None:
         """Ask before a rollback; None: nobody answered until it was due, which may come earlier."""
         self.open(question)

@@ -260,6 +260,8 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
     made, cancel = allowed.obligation, allowed.cancel
     ledger = progress.state.ledger
     progress.write(ledger.answered(made, cancel, outcome, at=at, limit=allowed.limit))
+    if outcome.kind != "unknown":  # other legs see at once how much is left
+        progress.budget.settle(progress.leg.leg.leg_id, progress.state.taken)
     read: dict[str, object] = {}
     if (wanted := progress.written_call) is not None:
         kept = {name: outcome.headers[name] for name in wanted.headers if name in outcome.headers}

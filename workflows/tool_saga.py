@@ -90,6 +90,10 @@ class SagaState(Record):
     facts: tuple[Fact, ...] = Field(default=(), description="answers, for the cards of later calls")
     decisions: tuple[DecisionRecord, ...] = ()
     observed: bool | None = Field(default=None, description="not guarded; None: no call was made")
+    doubt: str = Field(
+        default="",
+        description="a call and the reason why all is rolled back, even if its failure is caught",
+    )
 
 
 class SagaDecision(NamedTuple):
@@ -304,6 +308,11 @@ class ToolSaga:
         try:
             answer = await made.run(wanted, self._repair if asks else None)
         except WORK_FAILURES as error:
+            unclear = isinstance(error, ToolCallFailed) and error.outcome == "unknown"
+            undecided = leg_id in self._budget.overcharges
+            if unclear or undecided or rejected_for_good(made.progress.state.decisions):
+                why = first_words(error) or "nobody decided on its overcharge"
+                self._state = self._state.model_copy(update={"doubt": f"{tool}: {why}"})
             self._settle(leg_id, made)
             if isinstance(error, ToolCallFailed):
                 self._failed.append(f"{tool} was {error.outcome}")
@@ -590,6 +599,9 @@ class ToolSaga:
                 lost = ToolCallFailed(doubt.tool, "unknown", reason)
             elif decided is not None and decided.kept is None:
                 lost = decided.error
+            elif self._state.doubt and self.ledger.live() and not self._is_decided:
+                tool, _, why = self._state.doubt.partition(": ")
+                lost = ToolCallFailed(tool, "unknown", f"{why}; all was rolled back")
         kept = decided is not None and decided.kept is not None and self._is_decided
         if lost is not None and (error is None or not kept):
             self._rolled_back = await self._rollback.run(first_words(lost), self.ledger)

@@ -71,10 +71,11 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
 
     They are the inputs that the contract fills from a call. Alone they must make a valid cancel: a
     currency that two bookings share identifies neither. A call that states an amount to cancel, in
-    an input that the contract does not fill, identifies none either: a part is not the whole.
+    an input that the contract does not fill, identifies none either: a part is not the whole. Nor
+    does one of several calls that cancel together.
     """
     forward = catalog.tools.get(cancel.cancel_for or "")
-    if forward is None or forward.compensation is None:
+    if forward is None or forward.compensation is None or forward.compensation.then:
         return {}
     template = forward.compensation.cancel
     filled = {n for n, value in template.arguments.items() if parse_filling(value).expressions}

@@ -157,6 +157,9 @@ class _Attempt:
         outcome = yield from self._call(
             tool, sent.arguments, key=sent.idempotency_key, call_id=sent.call_id, cancels=True
         )
+        key = sent.idempotency_key or cancel_key(self.obligation.key)
+        if self.contract.then and self._has_next(tool, sent.arguments, outcome, key):
+            return (yield from self._complete(tool, sent.arguments, outcome, key, sent.call_id))
         if outcome.kind != "rejected":
             return (yield from self._settle_success(tool, outcome, note=note))
         return _cancelled(note) if (yield from self._is_gone(tool, outcome)) else None

@@ -75,6 +75,8 @@ class SentCall(NamedTuple):
     """The obligations that it may create or cancel; empty if it only reads."""
     spend: StandingSpend | None = None
     """Set for a call under standing approvals that count."""
+    at: datetime | None = None
+    """By the server's clock; None: by this machine's."""
 
 
 class Claim(NamedTuple):

@@ -50,7 +50,7 @@ class SqlGrants:
 
     def send(self, call: SentCall) -> Claim:
         """See `GrantBook.send`; committed before this returns."""
-        now = datetime.now(UTC)
+        now = call.at or datetime.now(UTC)
         with self._database.write() as connection:
             if call.spend is not None:
                 self._count(connection, call, call.spend, now)

@@ -19,6 +19,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import search_attributes
+from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RollbackInput, RollbackStatus
 
@@ -67,8 +68,14 @@ async def start_rollback(
     before = await describe_rollback(client, mission_id)
     counts = before is not None and await is_of_mission(client, mission_id, before)
     if before is not None and counts and before.status not in BROKEN_OFF:
-        running = before.status is WorkflowExecutionStatus.RUNNING
-        return "running" if running else "completed"
+        if before.status is not WorkflowExecutionStatus.RUNNING:
+            return "completed"
+        if approver is not None and (await _begun(client, before)).abandoned:
+            raise UsageError(
+                f"the rollback of a branch of {mission_id} that a reset abandoned is still open: "
+                "resolve what it has parked, then ask again"
+            )
+        return "running"
     rollback = RollbackInput(
         mission_id=mission_id,
         workflow_id=workflow_id,
@@ -102,12 +109,18 @@ async def start_rollback(
 async def _resumed(
     client: Client, before: WorkflowExecutionDescription, wanted: RollbackInput
 ) -> RollbackInput:
-    handle = client.get_workflow_handle(before.id, run_id=before.run_id)
-    begun = await started_with(client, handle, RollbackInput)
+    begun = await _begun(client, before)
     if begun.approver is not None:
         return begun.model_copy(update={"take_over": wanted.take_over, "ledger": None})
-    kept = {"workflow_id": begun.workflow_id, "abandoned": begun.abandoned}
+    abandoned = begun.abandoned and wanted.approver is None  # a person means the whole mission
+    kept = {"workflow_id": begun.workflow_id, "abandoned": abandoned}
     return wanted.model_copy(update=kept)
+
+
+async def _begun(client: Client, rollback: WorkflowExecutionDescription) -> RollbackInput:
+    """Return the input with which a rollback was started."""
+    handle = client.get_workflow_handle(rollback.id, run_id=rollback.run_id)
+    return await started_with(client, handle, RollbackInput)
 
 
 async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
@@ -127,19 +140,23 @@ async def is_of_mission(
     """Return False for a rollback that was refused, or that cancelled an abandoned branch only.
 
     If a mission was reset and then ended well, the effects of the abandoned branch are cancelled
-    before the mission ends: its own effects can still be rolled back.
+    before the mission ends: its own effects can still be rolled back. So can those of a run that
+    was started after the rollback: it was of an earlier one.
     """
     if await was_refused(client, rollback):
         return False
     if rollback.status is not WorkflowExecutionStatus.COMPLETED:
         return True
-    mission = await described(client.get_workflow_handle(mission_id))
-    if mission is None or mission.close_time is None:
+    begun = await _begun(client, rollback)
+    mission = await described(client.get_workflow_handle(begun.workflow_id or mission_id))
+    if mission is None:
         return True
-    if rollback.start_time > mission.close_time:
-        handle = client.get_workflow_handle(rollback.id, run_id=rollback.run_id)
-        if not (await started_with(client, handle, RollbackInput)).abandoned:
-            return True
+    if rollback.start_time < mission.start_time:
+        return False  # of an earlier mission of this id, or of the branch before a reset
+    if mission.close_time is None or begun.workflow_id:
+        return True
+    if rollback.start_time > mission.close_time and not begun.abandoned:
+        return True
     if mission.status is WorkflowExecutionStatus.COMPLETED:
         return False
     return names.MISSION_INCOMPLETE not in await failure_types(client, mission)
