@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -146,21 +147,13 @@ def _described(one: Operation, schemas: Any) -> dict[str, Any]:
         "responses": {**_successes(one, schemas), **_problems(one)},
     }
     if one.body:
-        schema = schemas[one.name, "validation"]
-        described["requestBody"] = {
-            "required": not _takes_nothing(one.body),
-            "content": {JSON: {"schema": schema}},
-        }
+        is_required = True
+        with suppress(ValidationError, UsageError):  # it may be left out if no field is required
+            TypeAdapter(one.body).validate_python({})
+            is_required = False
+        content = {JSON: {"schema": schemas[one.name, "validation"]}}
+        described["requestBody"] = {"required": is_required, "content": content}
     return described
-
-
-def _takes_nothing(body: Any) -> bool:
-    """Return True if a body may be left out, since none of its fields is required."""
-    try:
-        TypeAdapter(body).validate_python({})
-    except (ValidationError, UsageError):
-        return False
-    return True
 
 
 def _successes(one: Operation, schemas: Any) -> dict[str, Any]:

@@ -136,10 +136,10 @@ def text_events(message_id: str, text: str) -> Iterator[core.BaseEvent]:
     yield core.TextMessageEndEvent(message_id=message_id)
 
 
-def was_seen(event: AnyEvent, seen: Cursor, at: Cursor) -> bool:
+def was_seen(seen: Cursor, at: Cursor) -> bool:
     """Return True if a reader with the cursor `seen` has had the event with the cursor `at`."""
     for workflow_id, place in at.places.items():
         known = seen.places.get(workflow_id)
         if known is None or known.run_id != place.run_id or known < place:
             return False
-    return bool(at.places) and bool(event.cursor)
+    return bool(at.places)

@@ -43,10 +43,6 @@ from orchestrator.web.web_service import Service
 
 PATH: Final = "/ag-ui/missions"
 _LONGEST_BODY: Final = 2_000_000
-_QUIET_S: Final = 0.5
-"""Legs run side by side: after a card opened, others of them may open theirs."""
-_REPLAYED_S: Final = 5.0
-"""How long the replay of a history may take after its reader has gone."""
 _ONLY_ONE: Final = (
     "This mission is still under way, and text neither changes nor approves anything in it. Decide "
     "on its cards, or cancel it."
@@ -183,7 +179,7 @@ class _Runs:
                     yield self._finished(run, view, outcome)
                     return
                 continue
-            if not is_shown and was_seen(event, run.seen, read_cursor(event.cursor)):
+            if not is_shown and was_seen(run.seen, read_cursor(event.cursor)):
                 view.take(event)
                 continue
             if not is_shown:
@@ -269,13 +265,16 @@ def _mission_id(person: Person, thread_id: str, message: core.UserMessage) -> st
 async def _with_quiet(
     events: AsyncGenerator[AnyEvent, None],
 ) -> AsyncGenerator[AnyEvent | None, None]:
-    """Yield events, and None whenever nothing has come for a moment."""
+    """Yield events, and None whenever nothing has come for a moment.
+
+    Legs run side by side: after a card opened, others of them may open theirs.
+    """
     waiting: asyncio.Task[AnyEvent] | None = None
     try:
         while True:
             if waiting is None:
                 waiting = asyncio.ensure_future(anext(events))
-            await asyncio.wait({waiting}, timeout=_QUIET_S)
+            await asyncio.wait({waiting}, timeout=0.5)
             if not waiting.done():
                 yield None
                 continue
@@ -300,7 +299,7 @@ async def _close(
 ) -> None:
     """Close a reader of a mission. A history is replayed to its end: the SDK bears no cut there."""
     if waiting is not None:
-        await asyncio.wait({waiting}, timeout=_REPLAYED_S)
+        await asyncio.wait({waiting}, timeout=5.0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
     await events.aclose()

@@ -26,8 +26,6 @@ from orchestrator.web.people import Person
 from orchestrator.web.web_service import Service
 
 _log: Final = logging.getLogger(__name__)
-_SLACK: Final = timedelta(seconds=5)
-"""How much earlier than the stream an event may be, so that a page misses none while it loads."""
 _RETRY_MS: Final = 2000
 
 Changes = tuple[WaitChange, ...] | None
@@ -102,7 +100,7 @@ async def mission_changes(visit: Visit) -> Response:
 
 
 async def _changes_of(service: Service, mission_id: str) -> AsyncGenerator[ServerSentEvent, None]:
-    since = datetime.now(UTC) - _SLACK
+    since = datetime.now(UTC) - timedelta(seconds=5)  # a page misses none while it loads
     yield ServerSentEvent(retry=_RETRY_MS, comment="open")
     connection = service.client.connection
     workflow_id = await workflow_with(connection, mission_id)

@@ -34,8 +34,7 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
-RETRY_S: Final = 3
-"""Seconds after which the page of an unavailable service loads again."""
+_RETRY_S: Final = 3  # after which the page of an unavailable service loads again
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def error_page(
         is_away=is_away,
         nothing_done=request.method == "POST",
         # A form is not sent again by itself: a person looks first whether it was carried out.
-        retry_s=RETRY_S if is_away and request.method == "GET" else None,
+        retry_s=_RETRY_S if is_away and request.method == "GET" else None,
     )
-    away = {"Retry-After": str(RETRY_S)} if is_away else {}
+    away = {"Retry-After": str(_RETRY_S)} if is_away else {}
     return HTMLResponse(html, status, headers={**SECURITY_HEADERS, **away})

@@ -41,12 +41,10 @@ class ToolSchemas:
                 return {}
             if (known := self._known.get(digest)) is not None:
                 return known
-            tools = store.catalogs.get(digest).tools.values()
-            fields = {tool.name: _fields(tool.input_schema, tool.properties) for tool in tools}
+            fields: dict[str, Fields] = {}
+            for name, tool in store.catalogs.get(digest).tools.items():
+                held = {
+                    n: with_definitions(s, tool.input_schema) for n, s in tool.properties.items()
+                }
+                fields[name] = {n: resolve(schema, schema) for n, schema in held.items()}
             return self._known.put(digest, fields)
-
-
-def _fields(whole: JsonObject, properties: Mapping[str, JsonObject]) -> Fields:
-    """Return each property as a schema of its own, its reference resolved."""
-    held = {name: with_definitions(schema, whole) for name, schema in properties.items()}
-    return {name: resolve(schema, schema) for name, schema in held.items()}

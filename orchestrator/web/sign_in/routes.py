@@ -82,7 +82,16 @@ class SignInPages:
             if not subject:
                 raise refused("the issuer names nobody who could stand in a policy")
         except ProblemError as problem:
-            return self._failed(request, problem, under_way)
+            if "text/html" not in request.headers.get("accept", ""):
+                return refusal_response(request, problem)
+            again = SIGN_IN if under_way is None else sign_in_address(under_way.next)
+            shown, label = problem.problem, "Sign in again"
+            page = notice_page(
+                shown.title, shown.detail, status=shown.status, link=again, label=label
+            )
+            if under_way is not None:
+                self._forget(page, self.sessions.sign_in_cookie)
+            return page
         name, auth_time = claims.get("name"), claims.get("auth_time")
         # Groups first on which roles depend: a cookie has no place for hundreds.
         rules = [rule for rule in self.config.roles if rule.group is not None]
@@ -157,20 +166,6 @@ class SignInPages:
             said = given["error"]
             raise refused(f"the issuer says {said if _ERROR.fullmatch(said) else 'no'}")
         return given.get("code", ""), under_way
-
-    def _failed(
-        self, request: Request, problem: ProblemError, under_way: SignInUnderWay | None
-    ) -> Response:
-        if "text/html" not in request.headers.get("accept", ""):
-            return refusal_response(request, problem)
-        again = SIGN_IN if under_way is None else sign_in_address(under_way.next)
-        shown = problem.problem
-        page = notice_page(
-            shown.title, shown.detail, status=shown.status, link=again, label="Sign in again"
-        )
-        if under_way is not None:
-            self._forget(page, self.sessions.sign_in_cookie)
-        return page
 
     def _forget(self, response: Response, cookie: str) -> None:
         response.headers.append("set-cookie", self.sessions.set_cookie(cookie, "", max_age_s=0))

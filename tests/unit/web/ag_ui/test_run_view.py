@@ -123,14 +123,13 @@ def place(task: int, number: int = 0, run: str = "r") -> HistoryPlace:
 
 
 def test_events_before_a_cursor_were_seen() -> None:
-    event = EVENTS[0]
     seen = Cursor({"m": place(9, 1), "m.rollback": place(2)})
 
-    assert was_seen(event, seen, Cursor({"m": place(9, 1)}))
-    assert was_seen(event, seen, Cursor({"m": place(4, 7)}))
-    assert not was_seen(event, seen, Cursor({"m": place(9, 2)}))
-    assert not was_seen(event, seen, Cursor({"m": place(1, 0, run="another")}))
-    assert not was_seen(event, Cursor(), Cursor({"m": place(1)}))
+    assert was_seen(seen, Cursor({"m": place(9, 1)}))
+    assert was_seen(seen, Cursor({"m": place(4, 7)}))
+    assert not was_seen(seen, Cursor({"m": place(9, 2)}))
+    assert not was_seen(seen, Cursor({"m": place(1, 0, run="another")}))
+    assert not was_seen(Cursor(), Cursor({"m": place(1)}))
 
 
 OPEN = ConfirmationCard(
