@@ -255,37 +255,24 @@ def _value(term: Term, scope: Scope) -> JsonValue:
     if term.operator == "||":
         return any(_is_true(_value(one, scope)) for one in term.operands)
     left, right = (_value(one, scope) for one in term.operands)
-    if term.operator in ("==", "!="):
-        return _equal(left, right) is (term.operator == "==")
-    ordered = _comparable(left, right)
-    if ordered is None:
+    is_equality = term.operator in ("==", "!=")
+    numbers = _numbers(left, right, texts=not is_equality)
+    if isinstance(left, str) and isinstance(right, str):
+        left, right = left.casefold(), right.casefold()
+    if is_equality and (isinstance(left, bool) or isinstance(right, bool)):
+        return (left is right) is (term.operator == "==")
+    if is_equality:
+        is_equal = left == right if numbers is None else numbers[0] == numbers[1]
+        return is_equal is (term.operator == "==")
+    if numbers is None and isinstance(left, str) and isinstance(right, str):
+        # Two texts that are no numbers are ordered as texts.
+        numbers = ((left > right) - (left < right), 0)
+    if numbers is None:
         return False
-    one, other = ordered
+    one, other = numbers
     if term.operator in ("<", ">="):
         return (one < other) is (term.operator == "<")
     return (one > other) is (term.operator == ">")
-
-
-def _equal(left: JsonValue, right: JsonValue) -> bool:
-    if isinstance(left, str) and isinstance(right, str):
-        return left.casefold() == right.casefold()
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    numbers = _numbers(left, right)
-    return numbers[0] == numbers[1] if numbers is not None else left == right
-
-
-def _comparable(left: JsonValue, right: JsonValue) -> tuple[float, float] | None:
-    """Return the order of two values as numbers; None if they have none.
-
-    Two texts that are no numbers are ordered as texts.
-    """
-    if (numbers := _numbers(left, right, texts=True)) is not None:
-        return numbers
-    if isinstance(left, str) and isinstance(right, str):
-        one, other = left.casefold(), right.casefold()
-        return (one > other) - (one < other), 0
-    return None
 
 
 def _numbers(

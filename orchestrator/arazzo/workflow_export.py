@@ -217,18 +217,14 @@ class _Exporter:
         if not found:
             return None
         _, _, step_id, path = max(found, key=lambda one: (one[0], one[1], -len(one[3])))
-        return f"$steps.{step_id}.outputs.{self._output(step_id, path)}"
-
-    def _output(self, step_id: str, path: tuple[str, ...]) -> str:
         outputs = self._outputs.setdefault(step_id, {})
         expression = f"$response.body#{format_pointer(path)}"
-        for known, held in outputs.items():
-            if held == expression:
-                return known
-        named = [step for step in path if not step.isdigit()]
-        free = _free_id("_".join(named[-2:]), outputs)
-        outputs[free] = expression
-        return free
+        output = next((known for known, held in outputs.items() if held == expression), "")
+        if not output:
+            named = [step for step in path if not step.isdigit()]
+            output = _free_id("_".join(named[-2:]), outputs)
+            outputs[output] = expression
+        return f"$steps.{step_id}.outputs.{output}"
 
 
 def _operation(catalog: Catalog, tool: Tool) -> JsonObject:

@@ -1,7 +1,7 @@
 """Checks of bound workflows: what can never run, will surprise, or cannot be cancelled."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -289,7 +289,12 @@ class _Checker:
         optional -= {n for n, s in properties_of(self.workflow.inputs).items() if "default" in s}
         for name, template in step.arguments.items():
             if not isinstance(template, str) or not is_expression(template):
-                yield from self._check_embedded(name, template, optional, step.pointer)
+                # Without a value, an optional input within a text is not left out.
+                texts = json.dumps(template, ensure_ascii=False)
+                for one in expressions_in(template):
+                    if one.root == "inputs" and one.name in optional and f"{{{one.text}}}" in texts:
+                        reason = f"{name!r} has {one.text} in its text, and it may be missing"
+                        yield self._finding("ARZ017", step.pointer, reason)
                 continue
             read = parse_runtime_expression(template)
             if read.root == "inputs" and read.name in optional and name in required:
@@ -306,16 +311,6 @@ class _Checker:
                 kinds = [" or ".join(sorted(types)) for types in (given, taken)]
                 reason = f"{template} is {kinds[0]}, and {name!r} is {kinds[1]}"
                 yield self._finding("ARZ011", step.pointer, reason)
-
-    def _check_embedded(
-        self, name: str, template: JsonValue, optional: Set[str], pointer: str
-    ) -> Iterator[Finding]:
-        """Find optional inputs within texts: without a value such a text is not left out."""
-        texts = json.dumps(template, ensure_ascii=False)
-        for one in expressions_in(template):
-            if one.root == "inputs" and one.name in optional and f"{{{one.text}}}" in texts:
-                reason = f"{name!r} has {one.text} in its text, and it may be missing"
-                yield self._finding("ARZ017", pointer, reason)
 
     def _schema_read(self, one: RuntimeExpression) -> tuple[JsonObject, JsonObject] | None:
         """Return the schema of a value with the root of its definitions; None if unknown."""

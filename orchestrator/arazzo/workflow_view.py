@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from orchestrator.arazzo.runtime_expressions import expressions_in
-from orchestrator.arazzo.written import Action, WrittenStep, WrittenWorkflow
+from orchestrator.arazzo.written import Action, WrittenWorkflow
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import Record
 
@@ -113,28 +113,15 @@ def _graph(workflow: WrittenWorkflow, own: str, catalog: Catalog) -> Iterator[st
         if all(one.criteria for one in succeeding) and index + 1 < len(workflow.steps):
             yield f"{places[step.step_id]} --> {own}s{index + 1}"
         for number, action in enumerate(step.actions):
-            arrow = "-->" if number < len(succeeding) else "-.->"
-            yield from _edge(step, action, arrow, number, own, places, catalog)
+            arrow, place = "-->" if number < len(succeeding) else "-.->", places[step.step_id]
+            target = places.get(action.step_id, place)
+            if action.kind == "end":
+                target = f"{own}end"
+            elif action.workflow is not None:
+                target = f"{place}a{number}"
+                yield from _graph(action.workflow, target, catalog)
+            yield f'{place} {arrow}|"{_escaped(_said(action))}"| {target}'
     yield "end"
-
-
-def _edge(
-    step: WrittenStep,
-    action: Action,
-    arrow: str,
-    number: int,
-    own: str,
-    places: dict[str, str],
-    catalog: Catalog,
-) -> Iterator[str]:
-    place = places[step.step_id]
-    target = places.get(action.step_id, place)
-    if action.kind == "end":
-        target = f"{own}end"
-    elif action.workflow is not None:
-        target = f"{place}a{number}"
-        yield from _graph(action.workflow, target, catalog)
-    yield f'{place} {arrow}|"{_escaped(_said(action))}"| {target}'
 
 
 def _escaped(text: str) -> str:

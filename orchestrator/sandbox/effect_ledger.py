@@ -199,7 +199,7 @@ class EffectLedger:
         mission, values = _of_mission(mission_id)
         sql = f"SELECT * FROM effects WHERE {where} AND {mission} ORDER BY seq"
         effects = []
-        for row in self.database.rows(sql, *values):
+        for row in self.database.run(sql, *values):
             amount = None if row["amount"] is None else Decimal(row["amount"])
             effects.append(ProviderEffect(**{**dict(row), "amount": amount}))
         return effects
@@ -220,7 +220,7 @@ class EffectLedger:
     def requests(self, mission_id: str | None = None) -> list[RequestRecord]:
         """Return all requests that reached an operation, oldest first, refused ones included."""
         where, values = _of_mission(mission_id)
-        rows = self.database.rows(f"SELECT * FROM requests WHERE {where} ORDER BY seq", *values)
+        rows = self.database.run(f"SELECT * FROM requests WHERE {where} ORDER BY seq", *values)
         records = []
         for row in rows:
             sent = json.loads(row["arguments"]) if row["arguments"] else None
@@ -259,7 +259,7 @@ class EffectLedger:
 
     def mark_cancelled(self, *, provider: str, resource_id: str, operation: str | None) -> None:
         """Close the creates of a resource: those of one operation, or all when it is None."""
-        self.database.write(
+        self.database.run(
             "UPDATE effects SET status = 'cancelled' WHERE kind = 'create' AND provider = ?"
             " AND resource_id = ? AND (? IS NULL OR operation = ?)",
             *(provider, resource_id, operation, operation),
@@ -293,7 +293,7 @@ class EffectLedger:
     def _insert(self, table: str, **values: Any) -> None:
         marks = ", ".join("?" * len(values))
         sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"
-        self.database.write(sql, *values.values())
+        self.database.run(sql, *values.values())
 
     def close(self) -> None:
         """Close the file."""
@@ -343,18 +343,10 @@ class Database:
                 raise
             self._connection.execute("COMMIT" if is_kept else "ROLLBACK")
 
-    def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
-        """Return all rows of one statement."""
+    def run(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        """Run one statement and return its rows."""
         with self._lock:
             return self._connection.execute(sql, values).fetchall()
-
-    def row(self, sql: str, *values: Any) -> sqlite3.Row | None:
-        """Return the first row of one statement, or None."""
-        return next(iter(self.rows(sql, *values)), None)
-
-    def write(self, sql: str, *values: Any) -> None:
-        """Run one statement."""
-        self.rows(sql, *values)
 
     def close(self) -> None:
         """Close the file; later use raises sqlite3.ProgrammingError."""

@@ -131,7 +131,7 @@ class Provider:
         else:
             key = call.cause.idempotency_key
             # Newest first: without a key the newest one is from this call.
-            made = self._store.resources_of(call.operation.operation_id)
+            made = self._store.resources(operation=call.operation.operation_id)
             own = (r for r in made if key is None or r.facts.get(SENT, {}).get(KEY) == key)
             found = next(own, None)
         if found is None:
@@ -464,9 +464,11 @@ class Provider:
         if sent is not None:
             found = [sent]
         elif not makers:
-            found = self._store.resources(named)
+            found = self._store.resources(property=named)
         else:
-            made = [r for maker in makers for r in self._store.resources_of(maker.operation_id)]
+            made = [
+                r for maker in makers for r in self._store.resources(operation=maker.operation_id)
+            ]
             parents = {n: call.arguments.get(n) for n in call.operation.path_names}
             found = [r for r in made if _is_under(parents, r.facts)]
         can_say = bool(self._compose.state(call.operation.item_schema or {}, is_cancelled=True))

@@ -42,37 +42,25 @@ class ProviderStore:
 
     def resource(self, property_name: str, resource_id: str) -> Resource | None:
         """Return the resource of that id, or None."""
-        found = self._select("property = ? AND resource_id = ?", property_name, resource_id)
-        return next(iter(found), None)
+        return next(iter(self.resources(property=property_name, resource_id=resource_id)), None)
 
     def resource_by_reference(
         self, client_reference: str, property_name: str | None = None
     ) -> Resource | None:
-        """Return the resource with this client reference, of one kind or of any."""
-        where = "client_reference = ? AND (? IS NULL OR property = ?) ORDER BY seq"
-        found = self._select(where, client_reference, property_name, property_name)
-        return next(iter(found), None)
-
-    def resources_of_id(self, resource_id: str) -> list[Resource]:
-        """Return all resources of that id, of any kind, newest first."""
-        return self._select("resource_id = ? ORDER BY seq DESC", resource_id)
+        """Return the oldest resource with this client reference, of one kind or of any."""
+        found = self.resources(client_reference=client_reference)
+        return next((r for r in reversed(found) if property_name in (None, r.named)), None)
 
     def offer_of_id(self, offer_id: str) -> JsonObject:
         """Return the facts that a list gave for this id under any name; {} for none."""
         sql = "SELECT value FROM notes WHERE provider = ? AND kind = 'offer' AND key = ?"
-        row = self._database.row(sql, self._provider, offer_id)
-        return json.loads(row["value"]) if row else {}
+        rows = self._database.run(sql, self._provider, offer_id)
+        return json.loads(rows[0]["value"]) if rows else {}
 
-    def resources_of(self, operation: str) -> list[Resource]:
-        """Return all resources that one operation made, newest first."""
-        return self._select("operation = ? ORDER BY seq DESC", operation)
-
-    def resources(self, property_name: str) -> list[Resource]:
-        """Return all resources that this property names, newest first."""
-        return self._select("property = ? ORDER BY seq DESC", property_name)
-
-    def _select(self, where: str, *values: Any) -> list[Resource]:
-        sql = f"SELECT * FROM resources WHERE provider = ? AND {where}"
+    def resources(self, **columns: str) -> list[Resource]:
+        """Return the resources with these values in columns of the table, newest first."""
+        where = "".join(f" AND {name} = ?" for name in columns)
+        sql = f"SELECT * FROM resources WHERE provider = ?{where} ORDER BY seq DESC"
         return [
             Resource(
                 named=row["property"],
@@ -81,17 +69,17 @@ class ProviderStore:
                 client_reference=row["client_reference"],
                 facts=json.loads(row["facts"]),
             )
-            for row in self._database.rows(sql, self._provider, *values)
+            for row in self._database.run(sql, self._provider, *columns.values())
         ]
 
     def count(self) -> int:
         """Return the number of resources made so far, which numbers the next one."""
         sql = "SELECT COUNT(*) AS n FROM resources WHERE provider = ?"
-        return int(self._database.rows(sql, self._provider)[0]["n"])
+        return int(self._database.run(sql, self._provider)[0]["n"])
 
     def keep(self, resource: Resource) -> None:
         """Store a new resource, or the new facts of a known one."""
-        self._database.write(
+        self._database.run(
             "INSERT INTO resources (provider, property, resource_id, operation, client_reference,"
             " facts) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (provider, property, resource_id)"
             " DO UPDATE SET facts = excluded.facts",
@@ -106,23 +94,23 @@ class ProviderStore:
             " UNION SELECT 1 FROM notes WHERE provider = ? AND kind = 'offer' AND name = ? LIMIT 1"
         )
         named = (self._provider, property_name)
-        return self._database.row(sql, *named, *named) is not None
+        return bool(self._database.run(sql, *named, *named))
 
     def forget_cancellations(self, resource_id: str) -> None:
         """Make a resource that became live again cancellable."""
         sql = "DELETE FROM notes WHERE provider = ? AND kind = 'cancellation' AND key = ?"
-        self._database.write(sql, self._provider, resource_id)
+        self._database.run(sql, self._provider, resource_id)
 
     def note(self, kind: str, name: str, key: str) -> Any:
         """Return the offer, the cancel's answer or the key's answer that is kept; None without."""
         sql = "SELECT value FROM notes WHERE provider = ? AND kind = ? AND name = ? AND key = ?"
-        row = self._database.row(sql, self._provider, kind, name, key)
-        return json.loads(row["value"]) if row else None
+        rows = self._database.run(sql, self._provider, kind, name, key)
+        return json.loads(rows[0]["value"]) if rows else None
 
     def keep_note(self, kind: str, name: str, key: str, value: Any) -> None:
         """Keep what a list offers, a cancel answered or a key was answered; the latest wins."""
         sql = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)"
-        self._database.write(sql, self._provider, kind, name, key, json.dumps(value))
+        self._database.run(sql, self._provider, kind, name, key, json.dumps(value))
 
 
 SENT = "$request"
@@ -155,7 +143,7 @@ class ResourceFinder:
             if name in self._document.known_ids:
                 facts |= self._facts(call, name, str(value))
             elif name in call.operation.path_names:
-                newest = self._store.resources_of_id(str(value))[:1]
+                newest = self._store.resources(resource_id=str(value))[:1]
                 facts |= newest[0].facts if newest else {}
         return facts
 
@@ -184,7 +172,7 @@ class ResourceFinder:
         value = call.arguments.get(place.parameter) if place is not None else None
         if place is None or not is_id(value):
             return None
-        for resource in self._store.resources_of_id(str(value)):
+        for resource in self._store.resources(resource_id=str(value)):
             maker = self._document.operation(resource.operation)
             at = maker.place if maker is not None else None
             if at is None or at.position is Position.WITHIN or at.things == place.things:
@@ -217,7 +205,7 @@ class ResourceFinder:
         repeated = None
         for maker, inputs in self._document.repeated_inputs(call.operation):
             wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
-            for resource in self._store.resources_of(maker.operation_id) if wanted else ():
+            for resource in self._store.resources(operation=maker.operation_id) if wanted else ():
                 sent = resource.facts.get(SENT, {})
                 values = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
                 if all(sole(call.arguments[name]) == value for name, value in values.items()):

@@ -79,25 +79,29 @@ class PostgresServer:
         Raises:
             ServiceUnavailable: the server does not start; the error has the last line of its log.
         """
+        import psycopg
+
         if self._folder is None:
             self._make()
-        assert self._folder is not None
+        folder = self._folder
+        assert folder is not None
         until = time.monotonic() + _START_S
-        while not self._answers():
+        while True:
+            if self.is_running:
+                with contextlib.suppress(psycopg.OperationalError):
+                    psycopg.connect(self.url(), connect_timeout=2).close()
+                    return
             if time.monotonic() > until:
-                raise ServiceUnavailable(f"PostgreSQL does not start: {self._last_line()}")
+                lines = (folder / "log").read_text(errors="replace").strip().splitlines()
+                last = lines[-1] if lines else "it printed nothing"
+                raise ServiceUnavailable(f"PostgreSQL does not start: {last}")
             if not self.is_running:
                 # The remains of a killed server may hold its memory for a moment.
-                folder = self._folder
-                command = [
-                    str(self._programs / "postgres"),
-                    f"-D{folder / 'data'}",
-                    f"-p{self._port}",
-                ]
+                program = str(self._programs / "postgres")
                 options = [part for option in _QUICK for part in ("-c", option)]
                 with (folder / "log").open("ab") as log:
                     self._process = subprocess.Popen(
-                        [*command, *options],
+                        [program, f"-D{folder / 'data'}", f"-p{self._port}", *options],
                         stdin=subprocess.DEVNULL,
                         stdout=log,
                         stderr=log,
@@ -177,26 +181,11 @@ class PostgresServer:
             raise ServiceUnavailable(f"PostgreSQL cannot be set up: {made.stderr.strip()}")
         self._folder = folder
 
-    def _answers(self) -> bool:
-        import psycopg
-
-        if not self.is_running:
-            return False
-        with contextlib.suppress(psycopg.OperationalError):
-            psycopg.connect(self.url(), connect_timeout=2).close()
-            return True
-        return False
-
     def _signal_all(self, number: signal.Signals) -> None:
         assert self._process is not None
-        server = self._process.pid  # first, as it starts the others
-        for pid in (
-            server,
-            *[
-                int(child)
-                for child in Path(f"/proc/{server}/task/{server}/children").read_text().split()
-            ],
-        ):
+        server = self._process.pid
+        children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        for pid in (server, *map(int, children)):  # the server first, as it starts the others
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
@@ -211,11 +200,6 @@ class PostgresServer:
             self._process.kill()
             self._process.wait()
         self._process = None
-
-    def _last_line(self) -> str:
-        assert self._folder is not None
-        lines = (self._folder / "log").read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it printed nothing"
 
 
 def _programs() -> Path:

@@ -94,7 +94,9 @@ class CloserLook:
             near = sum(
                 weight
                 for (a, b), weight in shared
-                if a in places and b in places and _are_near(places[a], places[b])
+                if a in places
+                and b in places
+                and any(abs(x - y) <= _REACH for x in places[a] for y in places[b])
             )
             named = sum(view.name.get(word, 0.0) for word in held)
             # The name's verb counts too if the text has a synonym of it.
@@ -139,10 +141,6 @@ def effect_agreement(reading: ClauseReading, card: CapabilityCard) -> float:
     if reading.asks_side_effect and (card.effect is Effect.CANCEL) <= wants_cancel:
         return 1.0
     return -1.0 if reading.action is not Action.UNKNOWN else 0.0
-
-
-def _are_near(places: Sequence[int], others: Sequence[int]) -> bool:
-    return any(abs(a - b) <= _REACH for a in places for b in others)
 
 
 FEATURES: Final = (*FIELDS, *CLOSER, "joint", "domain", "agent", "embedding", "alike", "learned")

@@ -9,7 +9,7 @@ import json
 from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from inspect import isawaitable
 from typing import Any, Final
 
@@ -216,7 +216,9 @@ class ModelServer:
                 body = streamed(api.api, answer, whole) if is_streamed else [json.dumps(whole)]
                 return _CutResponse("".join(body).encode(), trouble.after_bytes, self._hang_up)
             case Hang():
-                await self._hang(trouble)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(trouble.seconds):
+                        await self._closing.wait()
                 return _error(api, StatusTrouble(504, "timeout_error", None, "It took too long."))
 
     def _received(
@@ -281,13 +283,6 @@ class ModelServer:
         for connection in list(self._server.server_state.connections):
             if isinstance(connection, H11Protocol) and connection.client == scope["client"]:
                 connection.transport.close()
-
-    async def _hang(self, trouble: Hang) -> None:
-        try:
-            async with asyncio.timeout(trouble.seconds):
-                await self._closing.wait()
-        except TimeoutError:
-            return
 
     async def _list_models(self, request: Request) -> Response:
         """Answer health checks of a worker."""

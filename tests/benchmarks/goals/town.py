@@ -73,10 +73,10 @@ class World:
 
     def facts(self, resource_id: str) -> dict[str, Any]:
         """All that a provider keeps of one thing."""
-        row = self.ledger.database.row(
+        rows = self.ledger.database.run(
             "SELECT facts FROM resources WHERE resource_id = ? ORDER BY seq DESC", resource_id
         )
-        return dict(json.loads(row["facts"])) if row else {}
+        return dict(json.loads(rows[0]["facts"])) if rows else {}
 
     def _request(
         self, http: httpx.AsyncClient, seed: Wish, headers: Mapping[str, str]

@@ -92,7 +92,7 @@ async def test_what_cannot_be_recorded_does_not_happen(open_app: Callable[..., A
                 await http.post("/shop/vouchers", headers={"Authorization": "Bearer t"})
 
         assert ledger.effects() == []
-        assert ledger.database.rows("SELECT * FROM resources") == []
+        assert ledger.database.run("SELECT * FROM resources") == []
 
 
 async def test_ledger_survives_reopening(open_app: Callable[..., Any], tmp_path: Path) -> None:
