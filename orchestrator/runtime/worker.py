@@ -265,10 +265,10 @@ async def run_worker(
             catalog = await asyncio.to_thread(load_catalog, settings)
         for line in (unmarked(catalog.documents, settings.specs) or "").splitlines():
             _log.warning("%s", line)
-        opening = partial(stack.enter_async_context, store or store_of(settings))
+        store = store or store_of(settings)
+        opening = partial(stack.enter_async_context, store)
         # Only a server is waited for: a file that cannot be opened stays so.
-        is_file = opening.args[0].is_file
-        store = await (opening() if is_file else parts.retry_until_available(opening))
+        await (opening() if store.is_file else parts.retry_until_available(opening))
         await asyncio.to_thread(store.check)
         # Missions may be pinned to a catalog that the store has lost. If this fails, the next
         # mission stores it, and reports why it cannot.
