@@ -223,9 +223,10 @@ def _formats(*, are_sent: bool) -> FormatChecker:
                 not isinstance(value, int | float) or -(2**bits) <= value < 2**bits
             )
         )
-    for name, form in {"uri": _URI, "duration": _DURATION}.items() if are_sent else ():
-        checker.checks(name)(
-            lambda value, form=form: not isinstance(value, str) or bool(form.fullmatch(value))
+    if are_sent:
+        checker.checks("uri")(lambda text: not isinstance(text, str) or bool(_URI.fullmatch(text)))
+        checker.checks("duration")(
+            lambda text: not isinstance(text, str) or bool(_DURATION.fullmatch(text))
         )
     return checker
 
