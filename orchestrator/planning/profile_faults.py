@@ -60,8 +60,7 @@ def read_profiles(
             remedy = "a call names its agent, so give each a name of its own"
             faults += _faults(name, [("name", f"{times} profiles are called that", remedy)])
     for profile in profiles:
-        found = (*_lists_nothing(profile), *_never_asked(profile), *_nobody(profile, profiles))
-        faults += _faults(profile.name, found)
+        faults += _faults(profile.name, _faults_among(profile, profiles))
     return tuple(profiles), tuple(faults)
 
 
@@ -72,8 +71,7 @@ def catalog_faults(
     return tuple(
         fault
         for profile in profiles
-        for found in (_unknown_domains(profile, catalog), _unknown_tools(profile, catalog))
-        for fault in _faults(profile.name, found)
+        for fault in _faults(profile.name, _faults_of_names(profile, catalog))
     )
 
 
@@ -102,24 +100,12 @@ def _fault_of_form(fault: Any) -> _Found:
     return place, "there is no such key", remedy
 
 
-def _nobody(profile: AgentProfile, profiles: Iterable[AgentProfile]) -> Iterator[_Found]:
-    others = tuple(one.name for one in profiles if one.name != profile.name)
-    for name in profile.hands_over_to:
-        if name not in (*others, ANYBODY):
-            remedy = meant(name, others) or f"there are: {', '.join(others) or 'none'}"
-            yield "hands_over_to", f"there is no other agent {name!r}", remedy
-
-
-def _lists_nothing(profile: AgentProfile) -> Iterator[_Found]:
-    """Yield a fault for a wall that is declared but lists nothing: it would allow everything."""
+def _faults_among(profile: AgentProfile, profiles: Iterable[AgentProfile]) -> Iterator[_Found]:
     begun = {"domains", "tools"} & profile.model_fields_set
     if begun and profile.wall.is_open:
         remedy = "list what it may use, or leave the key out if that is everything"
         problem = "nothing is listed, which would allow every tool"
         yield " and ".join(sorted(begun)), problem, remedy
-
-
-def _never_asked(profile: AgentProfile) -> Iterator[_Found]:
     models = {"model": (profile.model,) if profile.model else (), "fallback": profile.fallback}
     if profile.planner == CHAINING:
         for key in (key for key, named in models.items() if named):
@@ -128,10 +114,14 @@ def _never_asked(profile: AgentProfile) -> Iterator[_Found]:
     remedy = "a fallback is another model: it is asked when those before it cannot decide"
     for name in (name for name, times in named.items() if times > 1):
         yield "fallback", f"{name} is named twice", remedy
+    others = tuple(one.name for one in profiles if one.name != profile.name)
+    for name in profile.hands_over_to:
+        if name not in (*others, ANYBODY):
+            remedy = meant(name, others) or f"there are: {', '.join(others) or 'none'}"
+            yield "hands_over_to", f"there is no other agent {name!r}", remedy
 
 
-def _unknown_domains(profile: AgentProfile, catalog: "Catalog") -> Iterator[_Found]:
-    """Yield faults for domains without tools, and preferred ones that the agent may not use."""
+def _faults_of_names(profile: AgentProfile, catalog: "Catalog") -> Iterator[_Found]:
     tools = catalog.tools.values()
     domains = sorted({tool.domain for tool in tools})
     for key, named in (("domains", profile.domains), ("prefers", profile.prefers)):
@@ -145,10 +135,6 @@ def _unknown_domains(profile: AgentProfile, catalog: "Catalog") -> Iterator[_Fou
         if domain in domains and domain not in inside:
             remedy = f"list {domain} under domains as well, or do not prefer it"
             yield "prefers", f"it may touch no tool of {domain}", remedy
-
-
-def _unknown_tools(profile: AgentProfile, catalog: "Catalog") -> Iterator[_Found]:
-    tools = catalog.tools.values()
     for pattern in profile.tools:
         alone = Wall(agent=profile.name, tools=(pattern,))
         if any(alone.admits(tool.name, tool.domain) for tool in tools):
