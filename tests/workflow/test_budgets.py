@@ -15,7 +15,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
-from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp
 from orchestrator.saga.outcome import ToolOutcome
 from tests.fakes import fake_leg, fake_tool, states_of
 from tests.workflow.conftest import Stage
@@ -129,6 +129,27 @@ async def test_what_a_call_really_cost_is_what_counts(stage: Stage, world: FakeW
 
     assert [call.leg_id for call in world.sent("buy_pass")] == ["north", "south"]
     assert result.spend.by_currency == {"EUR": Decimal("70.00")}  # as the provider says
+
+
+async def test_a_charge_counts_for_other_legs_before_its_leg_goes_on(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its price was unknown when it was approved, and its leg waits for a person since."""
+    ask = AskUser(question="what now?", why="", fields={"next": {"type": "string"}})
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", CallTool(tool="buy_pass"), ask, Finish(summary="north"))
+    world.decide("south", ask, buy("60.00"), Finish(summary="south"))
+    world.answer("buy_pass", ToolOutcome(kind="succeeded", status=201, price=eur("95")))
+    mission = await stage.start(budget=eur("80"))
+    await mission.approve(await mission.card("north"))
+    waiting = await mission.question("north")
+
+    await mission.answer(await mission.question("south"), {"next": "buy"})
+    await over(mission, "south")
+    await mission.answer(waiting, {"next": "nothing"})
+    await mission.end()
+
+    assert len(world.sent("buy_pass")) == 1
 
 
 async def test_an_amended_price_must_fit_too(stage: Stage, world: FakeWorld) -> None:

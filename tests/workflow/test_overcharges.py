@@ -17,7 +17,7 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy, SpendingPolicy
-from orchestrator.planning.models import CallTool
+from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from tests.fakes import fake_leg, states_of
 from tests.workflow.charges import buy, charged, eur, overcharge_card, overcharged
@@ -449,3 +449,85 @@ async def test_workers_that_remember_nothing_come_to_the_same(
 def charges(world: FakeWorld, tool: str) -> set[str]:
     """What a provider that knows keys charges for a tool: attempts of one call are one."""
     return {call.call_id for call in world.sent(tool)}
+
+
+# -- stopped on the way ----------------------------------------------------------------------------
+
+
+async def failed(mission: Mission, leg_id: str) -> None:
+    """Wait until a leg has failed, and its mission stops the others."""
+
+    async def look() -> bool | None:
+        return (await mission.leg(leg_id)).status is LegStatus.FAILED or None
+
+    await mission.eventually(look)
+
+
+async def test_a_cancel_that_waits_for_its_probe_is_not_sent_again(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The next attempt knows how long the thing has been looked for, as in a rollback."""
+    settles = timedelta(seconds=30)
+    stands = CompensationFailure(reason="it still stands", counts=False, settles_after=settles)
+    later = ApplicationError("later", stands, type=names.PROVIDER_BUSY, non_retryable=True)
+    world.compensate("buy_pass", later, later, CompensationOutcome(state="cancelled"))
+    mission = await overcharged(stage, world)
+
+    await mission.reject(await overcharge_card(mission), "too dear")
+    await mission.end()
+
+    asked = [one.message.obligation.missing_for for one in world.attempts(names.COMPENSATE)]
+    assert asked[0] == timedelta(0) < asked[1] < asked[2] <= settles
+
+
+async def test_a_leg_that_is_stopped_while_it_cancels_makes_no_other_call(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its attempt fails just then: the leg stops all the same, and the rollback takes over."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("78.00"), CallTool(tool="book_hotel"))
+    when = AskUser(question="when?", why="", fields={"on": {"type": "string"}})
+    world.decide("south", when, GiveUp(reason="no way"))
+    world.answer("buy_pass", charged("97.50"))
+    fault = CompensationFailure(reason="HTTP 503")
+    busy = ApplicationError("HTTP 503", fault, type=names.PROVIDER_BUSY, non_retryable=True)
+    world.compensate("buy_pass", busy, CompensationOutcome(state="cancelled"))
+    mission = await stage.start()
+    await mission.approve(await mission.card("north"))
+    card = await overcharge_card(mission)
+
+    held = world.hold(names.COMPENSATE, "buy_pass")
+    await mission.reject(card, "too dear")
+    async with held:
+        await mission.answer(await mission.question("south"), {"on": "today"})
+        await failed(mission, "south")
+    result = await mission.end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+    assert not world.sent("book_hotel")
+
+
+async def test_a_repaired_leg_cancels_its_overcharge_once(stage: Stage, world: FakeWorld) -> None:
+    """The cancel succeeded while the leg was being stopped; its planner reads of it."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", CallTool(tool="book_hotel"), buy("78.00"), Finish(summary="north"))
+    when = AskUser(question="when?", why="", fields={"on": {"type": "string"}})
+    world.decide("south", when, GiveUp(reason="no way"), Finish(summary="south"))
+    world.answer("buy_pass", charged("97.50"))
+    govern(world, on_overcharge="cancel")
+    policy = MissionPolicy(on_failure="ask", spending=SpendingPolicy(on_overcharge="cancel"))
+    held = world.hold(names.COMPENSATE, "buy_pass")
+    mission = await stage.start(policy=policy)
+    await mission.approve(await mission.card("north"))
+    await held.reached()
+    await mission.answer(await mission.question("south"), {"on": "today"})
+    await failed(mission, "south")
+    held.release()
+
+    await mission.answer(await mission.question(""), {"decision": "repair"})
+    result = await mission.end()
+
+    assert len(world.attempts(names.COMPENSATE)) == 1
+    assert states_of(result.ledger) == {"book_hotel": "committed", "buy_pass": "cancelled"}
+    assert result.error is None or "cannot become" not in result.error
