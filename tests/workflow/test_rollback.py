@@ -7,17 +7,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
+from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.adapters.storage.protocols import SentCall
+from orchestrator.client.start import mission_start
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
-from orchestrator.messages.mission import MissionResult, MissionStatus, as_sent
+from orchestrator.messages.mission import (
+    MissionInput,
+    MissionRequest,
+    MissionResult,
+    MissionStatus,
+    as_sent,
+)
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool, Finish, GiveUp
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from tests.fakes import fake_leg, fake_obligation, states_of
+from tests.workflow import conftest
 from tests.world import PLAN_STEP, FakeWorld
 
 if TYPE_CHECKING:
@@ -404,3 +414,33 @@ async def test_what_a_reset_had_a_mission_forget_is_rolled_back_when_it_ends(
 
     assert result.status is status
     assert sorted(o.tool for o in world.compensated()) == cancelled
+
+
+async def test_a_rollback_of_an_earlier_mission_of_its_id_is_not_its_own(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its report is not about what this mission made: another one follows when it is over."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="book_flight"), GiveUp(reason="no"))
+    world.compensate("book_flight", CompensationOutcome(state="parked", note="too late"))
+    first = await stage.start()
+    await first.over()
+    (parked,) = await first.parked()
+    world.decide("trip", CallTool(tool="book_hotel"), GiveUp(reason="no"))
+    quick = MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3)
+    request = MissionRequest(goal="go", mission_id=first.mission_id, policy=quick)
+    again = mission_start(request) | {"id_reuse_policy": WorkflowIDReusePolicy.ALLOW_DUPLICATE}
+
+    handle = await stage.env.client.start_workflow(
+        names.MISSION_WORKFLOW,
+        MissionInput(request=request),
+        task_queue=stage.task_queue,
+        result_type=MissionResult,
+        **again,
+    )
+    second = conftest.Mission(stage.env.client, handle, stage.task_queue)
+    await second.resolve(parked.obligation_id, "accept")
+    result = await second.over()
+
+    assert states_of(result.ledger) == {"book_hotel": "cancelled"}
+    assert [one.tool for one in world.compensated()] == ["book_flight", "book_hotel"]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
@@ -43,7 +43,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.runtime.worker import workflow_runner
     from orchestrator.saga.ledger import Ledger
     from orchestrator.saga.obligation import Obligation
-    from orchestrator.saga.outcome import ToolOutcome
+    from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from orchestrator.workflows import ALL_WORKFLOWS
     from orchestrator.workflows.saga_desk import SagaRouting
     from orchestrator.workflows.tool_saga import SagaState
@@ -128,6 +128,24 @@ class Impatient:
 
 
 @workflow.defn
+class Catching:
+    """A user's workflow that goes on without a call, whatever its outcome."""
+
+    @workflow.run
+    async def run(self, tools: list[str]) -> str:
+        """Make the calls; return the outcome of the one that failed."""
+        outcome = ""
+        async with ToolSaga(budget=Money(amount=Decimal(900), currency="EUR")) as saga:
+            for tool in tools:
+                price: JsonObject = {"price": {"amount": "78.00", "currency": "EUR"}}
+                try:
+                    await saga.call(tool, price if tool == "buy_pass" else {})
+                except ToolCallFailed as failed:
+                    outcome = failed.outcome
+        return outcome
+
+
+@workflow.defn
 class Hasty:
     """A user's workflow whose block ends just after it began a call in a task of its own."""
 
@@ -184,20 +202,22 @@ class Trips:
 
     async def start(self, wanted: Wanted | None, of: type = Trip) -> WorkflowHandle[Any, Any]:
         """Start one under an id that no mission could have."""
+        given: Any = wanted.tools if wanted is not None and of is Catching else wanted
         return await self.env.client.start_workflow(
             of.__name__,
-            *([] if wanted is None else [wanted]),
+            *([] if given is None else [given]),
             id=f"order.{uuid4().hex[:6]}/7",
             task_queue=self.queue,
         )
 
-    async def card(self, trip: WorkflowHandle[Any, Any]) -> ConfirmationCard:
-        """Return the card that it waits for, as lists have it."""
+    async def card(self, trip: WorkflowHandle[Any, Any], kind: str = "") -> ConfirmationCard:
+        """Return the card that it waits for, of one type or of any, as lists have it."""
         async with asyncio.timeout(60):
             while True:
                 waiting = await waits_in(await trip.describe())
-                if waiting.cards:
-                    return waiting.cards[0]
+                for card in waiting.cards:
+                    if kind in ("", card.card_type):
+                        return card
                 await asyncio.sleep(0.05)
 
     async def decide(self, trip: WorkflowHandle[Any, Any], decision: Decision) -> DecisionReceipt:
@@ -215,7 +235,7 @@ async def trips(workflow_env: WorkflowEnvironment, world: FakeWorld) -> AsyncIte
     async with Worker(
         workflow_env.client,
         task_queue=made.queue,
-        workflows=[*ALL_WORKFLOWS, Trip, Both, Impatient, Hasty, InHandler],
+        workflows=[*ALL_WORKFLOWS, Trip, Both, Impatient, Hasty, Catching, InHandler],
         activities=world.activities(),
         workflow_runner=workflow_runner(),
         interceptors=[SagaRouting()],
@@ -337,6 +357,45 @@ async def test_an_unknown_outcome_is_never_left_behind(trips: Trips, world: Fake
     assert isinstance(failed.value.cause, ApplicationError)
     assert failed.value.cause.details[0]["outcome"] == "unknown"
     assert [o.tool for o in world.compensated()] == ["send_parcel"]
+
+
+@pytest.mark.parametrize("then", ["rollback", "replan"])
+async def test_an_overcharge_that_is_not_settled_is_never_left_behind(
+    trips: Trips, world: FakeWorld, then: Literal["rollback", "replan"]
+) -> None:
+    """A person wants all rolled back, or the cancel was refused: the workflow may not catch it."""
+    price = Money(amount=Decimal("97.50"), currency="EUR")
+    world.answer("buy_pass", ToolOutcome(kind="succeeded", status=201, price=price))
+    if then == "replan":
+        world.compensate("buy_pass", CompensationOutcome(state="parked", note="too late"))
+    trip = await trips.start(Wanted(["buy_pass"]), of=Catching)
+    await trips.decide(trip, approval(await trips.card(trip)))
+    card = await trips.card(trip, "structured-overcharge")
+    no = Reject(confirmation_id=card.confirmation_id, approver="ana", reason="no", then=then)
+    await trips.decide(trip, no)
+
+    with pytest.raises(WorkflowFailureError) as failed:
+        await trip.result()
+
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.details[0]["outcome"] == "unknown"
+    assert [o.tool for o in world.compensated()][-1] == "buy_pass"
+
+
+async def test_a_rejection_for_good_rolls_back_though_the_workflow_catches_it(
+    trips: Trips, world: FakeWorld
+) -> None:
+    """The person who rejected the ticket wanted the flight cancelled as well."""
+    trip = await trips.start(Wanted(["book_flight", "buy_ticket"], seat="12A", catches=True))
+    card = await trips.card(trip)
+    await trips.decide(
+        trip,
+        Reject(confirmation_id=card.confirmation_id, approver="ana", reason="no", then="rollback"),
+    )
+    with pytest.raises(WorkflowFailureError):
+        await trip.result()
+
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
 
 
 async def test_a_card_is_decided_on_from_outside(trips: Trips, world: FakeWorld) -> None:

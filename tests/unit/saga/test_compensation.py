@@ -13,6 +13,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.compensation_limits import SETTLES_AFTER
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
+from orchestrator.saga.cancel_arguments import names_in
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
 from orchestrator.saga.obligation import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
@@ -645,6 +646,27 @@ def test_the_first_of_two_steps_need_not_be_the_end(first: dict[str, Any]) -> No
     assert [call.tool.name for call in calls] == ["cancel", "confirm"]
     unnamed = asked.model_copy(update={"body": {}})
     assert len(attempted(in_two_steps(), COMMITTED, [unnamed])[1]) == 1
+
+
+def test_one_of_two_calls_that_cancel_together_cancels_nothing() -> None:
+    """A leg that made the first of them has cancelled nothing; a rollback makes both."""
+    known = in_two_steps()
+    first = CancelCall(
+        call_id="m.1-leg.2",
+        tool="cancel",
+        arguments={"id": "b1"},
+        names={},
+        written_at=COMMITTED.written_at,
+    )
+
+    assert names_in(known, known.tool("cancel"), {"id": "b1"}) == {}
+    begun = COMMITTED.model_copy(update={"cancel_call": first})
+    outcome, calls = played(known, begun, [ASKED, DONE])
+    assert outcome.state == "cancelled"
+    assert [(call.tool.name, call.call_id) for call in calls] == [
+        ("cancel", "m.1-leg.2"),
+        ("confirm", "m.1-leg.2.2"),
+    ]
 
 
 BATCH: JsonObject = {
