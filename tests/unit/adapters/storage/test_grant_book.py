@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -250,6 +250,14 @@ def test_a_day_that_is_over_counts_no_more(book: OpenBook, monkeypatch: pytest.M
 
     assert book().refusal(StandingSpend((DAILY,), eur(50))) is None
     assert book().refusal(StandingSpend((MEALS,), eur(1))) is not None
+
+
+def test_a_day_begins_by_the_time_that_the_call_states(book: OpenBook) -> None:
+    """The server's, since the clock of a worker may be hours behind."""
+    yesterday = datetime.now(UTC) - timedelta(hours=25)
+    book().send(meal(1, 50, DAILY)._replace(at=yesterday))
+
+    assert book().refusal(StandingSpend((DAILY,), eur(50))) is None
 
 
 def test_of_many_workers_at_once_as_many_spend_as_there_is_money_for(open_store: OpenStore) -> None:

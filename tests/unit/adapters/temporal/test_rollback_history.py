@@ -7,7 +7,8 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollback_history import read_begun_rollback, read_rollback
-from orchestrator.adapters.temporal.rollbacks import begun_rollback, described
+from orchestrator.adapters.temporal.rollbacks import begun_rollback, described, start_rollback
+from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 from orchestrator.messages.rollback import (
     CollectLedgerOutput,
@@ -129,3 +130,42 @@ async def test_a_sweeps_rollback_of_an_abandoned_branch_is_not_the_missions_own(
     counts = status is not WorkflowExecutionStatus.COMPLETED
 
     assert (await begun_rollback(server.client, "m") is not None) is counts
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize(("later_s", "counts"), [(60, False), (-60, True)])
+async def test_a_completed_rollback_from_before_a_mission_is_of_another(
+    is_open: bool, later_s: int, counts: bool
+) -> None:
+    """Of an earlier mission of the same id, or of the branch before a reset."""
+    rollback, mission = await begun(), await Run("1").start()
+    mission.started_at = rollback.started_at + timedelta(seconds=later_s)
+    server = Server().keep("m", mission).keep(ID, rollback)
+    server.status = {
+        "m": WorkflowExecutionStatus.RUNNING if is_open else WorkflowExecutionStatus.TERMINATED,
+        ID: WorkflowExecutionStatus.COMPLETED,
+    }
+    if not is_open:
+        server.closed["m"] = mission.started_at + timedelta(seconds=120)
+
+    assert (await begun_rollback(server.client, "m") is not None) is counts
+
+
+@pytest.mark.parametrize("approver", [None, "ann"])
+async def test_a_person_asks_for_more_than_the_rollback_of_a_branch(approver: str | None) -> None:
+    """Which is still open: its report would look as if all was cancelled."""
+    server = Server().keep("m", await Run("1").start()).keep(ID, await begun(abandoned=True))
+    server.status = {
+        "m": WorkflowExecutionStatus.COMPLETED,
+        ID: WorkflowExecutionStatus.RUNNING,
+    }
+
+    starting = start_rollback(
+        server.client, "m", reason="wrong city", task_queue="q", approver=approver
+    )
+
+    if approver is None:
+        assert await starting == "running"
+    else:
+        with pytest.raises(UsageError):
+            await starting
