@@ -32,7 +32,7 @@ from orchestrator.web.pages.argument_form import (
     changeable_inputs,
     read_arguments,
 )
-from orchestrator.web.pages.page import Visit, refused_form, to
+from orchestrator.web.pages.page import Visit, refused_form, to, typed_amount
 from orchestrator.web.pages.tool_schemas import Fields, ToolSchemas
 from orchestrator.web.problem_details import ProblemError, status_of
 from orchestrator.web.sight import notice_of
@@ -201,7 +201,7 @@ def sent_rule(visit: Visit, card: ConfirmationCard) -> SameAgain | None:
     if card.again is None:
         raise refused_form("Nothing was decided: the policy permits no rule with this card.")
     try:
-        amount = visit.sent("again_amount").strip().replace(",", "")
+        amount = typed_amount(visit.sent("again_amount"))
         limit = Money.model_validate({"amount": amount, "currency": card.again.max_amount.currency})
         hours = float(visit.sent("again_hours"))
         until = datetime.now(UTC) + timedelta(hours=hours)

@@ -1,6 +1,7 @@
 """Pages: identification, forms, errors and security headers of every request of the inbox."""
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -34,6 +35,7 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
+_GROUPED: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _RETRY_S: Final = 3  # after which the page of an unavailable service loads again
 
 
@@ -131,6 +133,12 @@ async def _answered(service: Service, request: Request, handler: Handler) -> Res
     answer = error_page(request, person, status, detail)
     answer.headers.update(headers)
     return answer
+
+
+def typed_amount(text: str) -> str:
+    """Return an amount without its thousands separators; a decimal comma stays, and is refused."""
+    text = text.strip()
+    return text.replace(",", "") if _GROUPED.fullmatch(text) else text
 
 
 def refused_form(detail: str) -> ProblemError:

@@ -18,7 +18,7 @@ from orchestrator.messages.plan_preview import doubt_text, leg_note, order_text,
 from orchestrator.planning.models import WorkflowSource
 from orchestrator.saga.outcome import FollowUp
 from orchestrator.web import actions, sight
-from orchestrator.web.pages.page import Visit, refused_form, to
+from orchestrator.web.pages.page import Visit, refused_form, to, typed_amount
 from orchestrator.web.people import Right
 from orchestrator.web.problem_details import ProblemError, status_of
 
@@ -82,7 +82,7 @@ def request_of(typed: dict[str, str], *, is_follow_up: bool = False) -> MissionR
     """Return the request that a form asks for; ProblemError: a field cannot be read."""
     budget, workflow = None, None
     if typed["amount"]:
-        amount, currency = typed["amount"].replace(",", ""), typed["currency"].upper() or "EUR"
+        amount, currency = typed_amount(typed["amount"]), typed["currency"].upper() or "EUR"
         try:
             budget = Money.model_validate({"amount": amount, "currency": currency})
         except ValidationError:

@@ -1,7 +1,9 @@
 """What holds for every page: headers, identification, foreign forms, errors, paging."""
 
+from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -18,8 +20,10 @@ from orchestrator.messages.open_waits import Waiting
 from orchestrator.web import pages
 from orchestrator.web.pages import card, inbox
 from orchestrator.web.pages.inbox import paged
+from orchestrator.web.pages.start_page import request_of
 from orchestrator.web.pages.timeline import WIDTH, timeline_of
 from orchestrator.web.people import Person, Role
+from orchestrator.web.problem_details import ProblemError
 from orchestrator.web.sign_in.csrf import CsrfProtection
 from tests.unit.web.pages import samples
 from tests.unit.web.pages.samples import hostile
@@ -340,3 +344,29 @@ async def test_the_notice_of_a_card(
     assert text in page
     assert ("its notice" in page or "announced by" in page) is bool(text)
     assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "amount"),
+    [
+        (" 120.50 ", "120.50"),
+        ("1,200", "1200"),
+        ("12,000,000.5", "12000000.5"),
+        ("120,50", None),
+        ("1,20", None),
+        ("1.200,50", None),
+        ("1,2000", None),
+        (",5", None),
+    ],
+)
+def test_a_decimal_comma_is_no_thousands_separator(typed: str, amount: str | None) -> None:
+    """A budget of 120,50 must not become one of 12,050."""
+    form = defaultdict(str, goal="go", amount=typed)
+
+    if amount is None:
+        with pytest.raises(ProblemError):
+            request_of(form)
+    else:
+        budget = request_of(form).budget
+        assert budget is not None
+        assert budget.amount == Decimal(amount)
