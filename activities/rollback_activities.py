@@ -274,7 +274,7 @@ class RollbackActivities:
             await from_store(store_deadline(), self._grants.note_cancel, obligation.key)
         except (OSError, StateMissing) as error:  # the cancel matters more
             activity.logger.warning(
-                "%s is taken back without a note of it: %s", obligation.obligation_id, error
+                "%s is cancelled without a note of it: %s", obligation.obligation_id, error
             )
         now = datetime.now(UTC)
         calls = compensation(catalog, tool, obligation, owner=owner, now=now)

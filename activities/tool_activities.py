@@ -58,7 +58,7 @@ from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.obligation import ObligationState
 from orchestrator.saga.outcome import InputWanted, ToolOutcome, is_not_worked_on
 
-_TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
+_BEING_CANCELLED: Final = "not sent: a rollback has begun to cancel this call"
 ONCE: Final = "its worker may have sent it, and it takes no key by which it is known again"
 NOTHING_SENT = (
     ArgumentsInvalid,
@@ -170,7 +170,7 @@ class ToolActivities:
                 is_cancelled = await from_store(until, self._grants.is_cancelled, call.key)
                 if is_cancelled:
                     # Only a server that was restored from an older copy still asks to send it.
-                    return _refused(_TAKEN_BACK, earlier_attempts=True)
+                    return _refused(_BEING_CANCELLED, earlier_attempts=True)
             left = _time_left(call, clock)  # checked last: the process may be paused anywhere above
         with postponed(call):
             try:

@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
 _ENDED_WELL: Final = frozenset({LegStatus.SUCCEEDED, LegStatus.SKIPPED})
 
 
-class LegFailed(Exception):
+class MissionLegFailed(Exception):
     """A leg cannot reach its goal; the message is the leg's error."""
 
     def __init__(self, result: LegResult) -> None:

@@ -161,14 +161,14 @@ _STANDING: Mapping[str, str] = {
     MissionStatus.PLANNING: "its goal is split into legs",
     MissionStatus.AWAITING_ANSWER: "nothing was done; what of its goal is in doubt is asked about",
     MissionStatus.AWAITING_CONFIRMATION: "nothing was done; its plan waits to be approved",
-    MissionStatus.ON_HOLD: "it failed; a person decides on what stands before it is taken back",
-    MissionStatus.ROLLING_BACK: "what it did is taken back, without asking anybody",
+    MissionStatus.ON_HOLD: "it failed; a person decides on what stands before it is cancelled",
+    MissionStatus.ROLLING_BACK: "what it did is cancelled, without asking anybody",
     MissionStatus.SUCCEEDED: "it is over, and what it did stands",
     MissionStatus.INCOMPLETE: "it is over; what it did stands, and part of its goal was not done",
-    MissionStatus.FAILED: "it is over; it had left nothing to take back",
-    MissionStatus.ROLLED_BACK: "it is over; all that it had done was taken back",
-    MissionStatus.PARKED: "it is over; its rollback could not take everything back",
-    MissionStatus.CANCELLED: "a person cancelled it; all that it had done was taken back",
+    MissionStatus.FAILED: "it is over; it had left nothing to cancel",
+    MissionStatus.ROLLED_BACK: "it is over; all that it had done was cancelled",
+    MissionStatus.PARKED: "it is over; its rollback could not cancel everything",
+    MissionStatus.CANCELLED: "a person cancelled it; all that it had done was cancelled",
 }
 
 

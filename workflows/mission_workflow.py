@@ -46,7 +46,7 @@ with workflow.unsafe.imports_passed_through():
         usage_of,
     )
     from orchestrator.workflows.leg_task import Leg
-    from orchestrator.workflows.legs import LegFailed
+    from orchestrator.workflows.legs import MissionLegFailed
     from orchestrator.workflows.mission_display import MissionDisplay
     from orchestrator.workflows.mission_hold import (
         failure_of,
@@ -145,7 +145,7 @@ class MissionWorkflow:
         asks = (request.on_failure or request.policy.on_failure) == "ask"
         if not asks or mission.is_cancelled or workflow.cancellation_reason() is not None:
             return False
-        failed = error.result if isinstance(error, LegFailed) else None
+        failed = error.result if isinstance(error, MissionLegFailed) else None
         if failed is not None and rejected_for_good(failed.decisions):
             return False
         leg = mission.legs.lost.get(failed.leg_id) if failed is not None else None
@@ -249,7 +249,7 @@ class MissionWorkflow:
                     mission.keep(result)
                     is_lost = result.status is LegStatus.FAILED
                     if is_lost and not mission.hand_overs.failed_harmlessly(result):
-                        raise LegFailed(result)
+                        raise MissionLegFailed(result)
                     legs.lost.pop(result.leg_id, None)
                     mission.changed()
                     mission.start_ready()

@@ -61,7 +61,7 @@ class RollbackPage:
             else md.obligation_line(o)
             for o in live
         ]
-        lines += md.section("Still to be taken back, in this order", rest)
+        lines += md.section("Still to be cancelled, in this order", rest)
         for title, states in _OVER.items():
             over = [o for o in obligations if o.state in states]
             lines += md.section(title, [md.obligation_line(o) for o in over])
@@ -88,13 +88,13 @@ def _standing(page: RollbackPage) -> str:
     if page.report.blocked:
         return f"it cannot begin, and tries again: {md.text(page.report.blocked)}"
     if page.status is RollbackStatus.PARKED:
-        rest = f"; {live - parked} still to be taken back" if live > parked else ""
-        return f"{parked} could not be taken back: an operator decides{rest}"
+        rest = f"; {live - parked} still to be cancelled" if live > parked else ""
+        return f"{parked} could not be cancelled: an operator decides{rest}"
     if page.status is RollbackStatus.ROLLED_BACK:
         over = "nothing is left that an operator or a provider has to see to"
         alone = "; what is not the mission's own was left alone, see below"
         return over + (alone if page.report.notes else "")
-    return f"{live - parked} to be taken back, {parked} parked"
+    return f"{live - parked} to be cancelled, {parked} parked"
 
 
 def _parked_lines(obligation: Obligation) -> list[str]:

@@ -373,8 +373,7 @@ class MissionClient:
         """Send a decision.
 
         Raises:
-            ConfirmationError: the decision was refused, for the reason of the subclass; nothing
-                changed.
+            ConfirmationError: the decision was refused, for the reason of its code; nothing changed.
             NoWorker: no worker is there to handle it.
         """
         return await send_decision(self.connection, decision)
@@ -456,7 +455,7 @@ class MissionClient:
         return await observe_report(self.connection, self._settings, since=since)
 
     async def sweep(self) -> SweepReport:
-        """Start the rollback of every mission that was terminated with live obligations.
+        """Start the rollback of every mission that ended without one, and with live obligations.
 
         Workers do the same every few minutes. A mission that was terminated in the last second may
         not show in the server's search yet.

@@ -353,7 +353,7 @@ class MissionResult(Record):
         if status not in _AFTER_ROLLBACK or not self.summary or self.summary_before:
             return changed
         counts = {"cancelled": len(changed.cancelled), "left standing": len(changed.left)}
-        counts["still to be taken back"] = len(changed.receipts)
+        counts["still to be cancelled"] = len(changed.receipts)
         counted = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
         named = status.value.replace("_", " ").capitalize()
         said = {

@@ -53,7 +53,7 @@ class CompensationRetries(Record):
             pause = min(pause, LONGEST_WAIT_FOR_STATE_PAUSE)
             waited = self.waited_for_state + pause
             if waited > LONGEST_WAIT_FOR_STATE:
-                reason = "no worker can take it back, and one that can does so later: "
+                reason = "no worker can cancel it, and one that can does so later: "
                 return self.model_copy(update={"exhausted": f"{reason}{failure.reason}"})
             stalled = {"looks": self.looks + 1, "waited_for_state": waited, "pause": pause}
             return self.model_copy(update=stalled)

@@ -157,7 +157,7 @@ async def test_a_rollback_says_what_an_operator_can_do(stage: Stage, world: Fake
     (parked,) = await mission.parked()
     shown = await shows(mission, mission.rollback_handle, "### Parked")
 
-    assert shown.startswith("**parked**: 1 could not be taken back: an operator decides")
+    assert shown.startswith("**parked**: 1 could not be cancelled: an operator decides")
     for decision in ("retry", "cancelled", "accept"):
         assert f"`orchestrator rollback resolve {parked.obligation_id} {decision}`" in shown
     assert "### Cancelled" in shown

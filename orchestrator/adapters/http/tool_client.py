@@ -298,8 +298,18 @@ class ToolClient:
         key = tool.key_of(chosen) if chosen is not None else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
-            about = (endpoint, call_id, key, timeout_s, facts, mission_id)
-            call = _Attempt(*about, arguments, is_checked, headers, given)
+            call = _Attempt(
+                endpoint,
+                call_id=call_id,
+                idempotency_key=key,
+                timeout_s=timeout_s,
+                facts=facts,
+                mission_id=mission_id,
+                arguments=arguments,
+                is_checked=is_checked,
+                headers=headers,
+                given=given,
+            )
             return await self._within_time(catalog, call, needed)
 
     async def _within_time(

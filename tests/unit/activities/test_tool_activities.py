@@ -244,7 +244,7 @@ async def test_what_is_being_taken_back_is_not_sent_again(orders: Orders, attemp
     outcome = await orders.invoke(call, grants=grants, attempt=attempt)
 
     assert outcome.kind == "unknown"
-    assert "take this call back" in (outcome.reason or "")
+    assert "cancel this call" in (outcome.reason or "")
     assert len(orders.client.calls) == sent
 
 
