@@ -373,7 +373,7 @@ class MissionClient:
         """Send a decision.
 
         Raises:
-            ConfirmationError: the decision was refused, for the reason of its code; nothing changed.
+            ConfirmationError: the decision was refused; its code says why. Nothing changed.
             NoWorker: no worker is there to handle it.
         """
         return await send_decision(self.connection, decision)

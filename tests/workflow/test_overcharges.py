@@ -476,7 +476,7 @@ async def test_a_cancel_that_waits_for_its_probe_is_not_sent_again(
     await mission.reject(await overcharge_card(mission), "too dear")
     await mission.end()
 
-    asked = [one.message.obligation.missing_for for one in world.attempts(names.COMPENSATE)]
+    asked = [one.missing_for for one in world.compensated()]
     assert asked[0] == timedelta(0) < asked[1] < asked[2] <= settles
 
 
