@@ -122,7 +122,7 @@ class Overcharges:
         return order
 
     def _retract(self, order: RollbackOrder, *, hint: str = "", sent_back: bool = False) -> None:
-        """Tell the planner that the call was cancelled."""
+        """Show the planner the call as refused, since it was cancelled."""
         self._progress.retract(
             f"it was cancelled: {order}",
             refused_by=order.approver or "",

@@ -123,7 +123,7 @@ class PlanTalk:
             if restated == MOST_ROUNDS:
                 raise PlanStopped(
                     f"its goal was said otherwise {MOST_ROUNDS} times, and its plan was still "
-                    f"asked about; {_NOTHING_DONE}: start it anew"
+                    f"asked about; {_NOTHING_DONE}: start it again"
                 )
             restated += 1
             before, problem = (self.goal, self.said_at), ""
@@ -233,6 +233,6 @@ _NOTHING_DONE = "nothing was done"
 _CLOSED = {
     "go on": "somebody said to go on",
     "stop": "somebody stopped the mission",
-    "said otherwise": "the goal was said otherwise, and is planned anew",
+    "said otherwise": "the goal was said otherwise, and is planned again",
     "expired": "nobody answered in time",
 }

@@ -144,7 +144,7 @@ class _Exporter:
         places = {one.name: one for one in tool.bindings}
         for name, value in call.arguments.items():
             if name in tool.reference_inputs:
-                continue  # the orchestrator fills it anew
+                continue  # the orchestrator fills it again
             template = self._template(name, value)
             place = places.get(name)
             if place is not None and place.location != "body":

@@ -101,8 +101,8 @@ def rehearsal(console: Console, found: Rehearsal) -> None:
     if found.error:
         console.print(line((found.error, "yellow")), soft_wrap=True)
     cards = "1 card" if found.cards == 1 else f"{found.cards} cards"
-    told = f"; {found.status}" if found.status else ""
-    console.print(line((found.summary, "bold"), f"; {cards} to decide on{told}"))
+    status = f"; {found.status}" if found.status else ""
+    console.print(line((found.summary, "bold"), f"; {cards} to decide on{status}"))
 
 
 def partial(console: Console, found: KnownMission | SagaAccount) -> None:

@@ -43,7 +43,7 @@ class CallProgress(Record):
     )
     failure: str = Field(default="", description="the name of the last attempt's failure")
     text: str = Field(
-        default="", description="what the model is saying beside its calls: the end of it so far"
+        default="", description="text of the model in addition to its calls: the end of it so far"
     )
 
     @property

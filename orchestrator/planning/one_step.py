@@ -28,7 +28,7 @@ from orchestrator.planning.trimming import cut_text
 AFTER_READS: Final = (
     "what only reads was done first: with what it answers, do this if it is still wanted"
 )
-TWICE: Final = "the same call stands beside it, and is made once"
+TWICE: Final = "the same call stands next to it, and is made once"
 TOO_MANY: Final = f"at most {MOST_CALLS} calls are made at once: call it again if it is wanted"
 LARGEST_DECISION: Final = 100_000
 """Maximum bytes of the JSON of a decision.

@@ -66,7 +66,7 @@ def url_of(text: str) -> URL:
         parts = ((getattr(url, part) or "", never) for part, never in _NEVER_IN.items())
         is_misread = any(set(text) & set(never) for text, never in parts)
     if is_misread:
-        raise _refused("the URL", "its parts cannot be told from each other")
+        raise _refused("the URL", "its parts cannot be distinguished")
     if driver == _POSTGRESQL and not url.database:
         raise _refused(place_of(url), "it names no database")
     return url.set(drivername=driver)

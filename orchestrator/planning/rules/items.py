@@ -177,7 +177,7 @@ def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterat
         lists = {name: value for name, value in listed.items() if name.lower() not in ASIDE}
         says_more = (isinstance(v, dict) or tokens(n)[-1:] == ["id"] for n, v in node.items())
         if not lists and not any(says_more):
-            lists = listed  # "messages" beside nothing else are the answer
+            lists = listed  # "messages" alone are the answer
         if not lists and not (depth == 0 and is_empty(node)):
             yield Item(whole, frozenset(node), singular(label))
         if depth < _MAX_DEPTH:
