@@ -264,7 +264,8 @@ class PlanningActivities:
                     self._guard.count("decision")
                     return _refused(within_size(planned)[0], str(error))
                 except (DecisionInvalid, ToolNotFound) as error:
-                    if isinstance(decision, Finish) and planned.usage is None:
+                    is_fixed = bool(step.context.written or step.context.call)
+                    if is_fixed or (isinstance(decision, Finish) and planned.usage is None):
                         # Not of a model: the next try would end in the same way.
                         return PlanStepOutput(decision=GiveUp(reason=str(error)))
                     return spent_on(error, planned.usage)

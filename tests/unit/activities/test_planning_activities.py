@@ -22,6 +22,7 @@ from orchestrator.activities.fair_slots import FairSlots
 from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import HandOverActivities, PlanningActivities
 from orchestrator.adapters.telemetry.instruments import Telemetry
+from orchestrator.arazzo.written import WrittenStep, WrittenWorkflow
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import GoalUnread, ModelRefused, ModelUnavailable
@@ -34,8 +35,10 @@ from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
     Finish,
+    GiveUp,
     LegPlan,
     MissionPlan,
+    OneCall,
     StepContext,
 )
 from orchestrator.planning.per_agent import PerAgentPlanner
@@ -179,6 +182,30 @@ async def test_an_answer_that_is_none_ends_the_mission_at_once(
 
     assert plan in of_plan.message and step in of_step.message
     assert of_plan.non_retryable and of_step.non_retryable
+
+
+SEND = WrittenStep(step_id="send", tool="flight_book_offer", arguments={"traveler_id": "Ada"})
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [
+        {"call": OneCall(tool="weather_get_forecast", arguments={"city": "Oslo", "dayz": 2})},
+        {"written": WrittenWorkflow(workflow_id="w", steps=(SEND,))},
+    ],
+    ids=["call", "workflow"],
+)
+async def test_a_fault_of_what_is_written_ends_its_leg(
+    thought: Thought, fixed: dict[str, Any]
+) -> None:
+    """It is no trouble of a model: asked again, it would be the same."""
+    context = thought.context.model_copy(update=fixed)
+    planning = thought.by(Scripted())
+    selection = await run(planning.selected, context, context)
+    planned = await run(planning.plan_step, PlanStepInput(context=context, selection=selection))
+
+    assert isinstance(planned.decision, GiveUp)
+    assert not planned.unusable
 
 
 async def test_discovery_hears_what_was_meant(thought: Thought) -> None:
