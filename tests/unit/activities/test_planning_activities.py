@@ -26,6 +26,7 @@ from orchestrator.arazzo.written import WrittenStep, WrittenWorkflow
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import GoalUnread, ModelRefused, ModelUnavailable
+from orchestrator.core.limits import Limits
 from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan, MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -386,6 +387,46 @@ async def test_a_hand_over_takes_along_the_orders_that_its_agent_can_serve(
 
     assert plan.leg is not None, plan.refusal
     assert plan.leg.orders == (room,)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "tool", "is_planned"),
+    [
+        ((), "flight_search_offers", True),
+        ((), "hotel_book_room", False),
+        ((AgentProfile(name="reader", domains=("hotels",)),), "flight_search_offers", False),
+    ],
+    ids=["inside", "outside", "outside the worker's"],
+)
+async def test_a_goal_of_a_workflow_stays_inside_the_wall_of_its_agent(
+    shipped: Catalog, profiles: tuple[AgentProfile, ...], tool: str, is_planned: bool
+) -> None:
+    """Also on a worker without its profile; with the limits of a planner, not of a workflow."""
+    limits = Limits(steps=1_000, tool_calls=9)
+    reader = AgentProfile(name="reader", tools=("flight_search_offers",), limits=limits)
+    asked = HandOverAsked(
+        hand_over_id="m.1-trip.1",
+        leg_id="1-trip",
+        agent="",
+        goal="Look around",
+        orders=(Order(tools=(tool,)),),
+    )
+    flow = WrittenWorkflow(workflow_id="trip", steps=(SEND,))
+    wanted = HandOverInput(
+        mission_id="m",
+        asked=asked,
+        asking=LegPlan(leg_id="1-trip", goal="Travel", agent=reader, written=flow),
+        new_leg_id="h1-1-trip",
+        catalog_digest=shipped.digest,
+    )
+    catalogs = MemoryCatalogs()
+    catalogs.put(shipped)
+    plan: HandOverPlan = await run(HandOverActivities(catalogs, profiles).plan_hand_over, wanted)
+
+    assert (plan.leg is not None) is is_planned
+    if plan.leg is not None:
+        assert plan.leg.agent.wall == reader.wall
+        assert plan.leg.agent.limits == Limits(steps=40, tool_calls=9)
 
 
 ANY = AgentProfile(name="any")
