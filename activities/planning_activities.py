@@ -28,6 +28,7 @@ from orchestrator.adapters.telemetry.instruments import (
     default_telemetry,
 )
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import (
     THOUGHT_CUT_OFF,
@@ -264,7 +265,8 @@ class PlanningActivities:
                     self._guard.count("decision")
                     return _refused(within_size(planned)[0], str(error))
                 except (DecisionInvalid, ToolNotFound) as error:
-                    if isinstance(decision, Finish) and planned.usage is None:
+                    is_fixed = bool(step.context.written or step.context.call)
+                    if is_fixed or (isinstance(decision, Finish) and planned.usage is None):
                         # Not of a model: the next try would end in the same way.
                         return PlanStepOutput(decision=GiveUp(reason=str(error)))
                     return spent_on(error, planned.usage)
@@ -452,12 +454,8 @@ class HandOverActivities:
             catalog = self._catalogs.get(wanted.catalog_digest)
         orders = [one for one in asked.orders if one.is_part_of(asking.orders)]
         if asking.written is not None:
-            # The agent of the workflow comes first.
-            known = [one for one in self._agents if one.name == asking.agent.name]
-            others = [one for one in self._agents if one not in known]
             tools = [catalog.tool(name) for order in asked.orders for name in order.tools]
-            agents = [*(known or [AgentProfile(name=asking.agent.name)]), *others]
-            agent = agent_of_goal(asked.agent, tools, agents)
+            agent = agent_of_goal(asked.agent, tools, [*self._own_and_others(asking.agent, tools)])
             refusal = f"no agent {asked.agent} may do it".replace("  ", " ")
             orders = [one.model_copy(update={"when": ""}) for one in orders]  # the step is reached
         else:
@@ -483,6 +481,18 @@ class HandOverActivities:
             planned_by=who_decides(agent) or ("" if asking.written else asking.planned_by),
         )
         return HandOverPlan(leg=leg)
+
+    def _own_and_others(self, own: AgentProfile, tools: Iterable[Tool]) -> Iterator[AgentProfile]:
+        """Yield the agent of a workflow, if it may use the tools, then the worker's other agents.
+
+        Its wall travels with it, since this worker may have no profile of its name. The limits of a
+        goal are those of a planner, lower than those of a workflow.
+        """
+        walls = Walls(self._agents).around(own.wall)
+        if all(is_inside(tool, walls) for tool in tools):
+            known = [one for one in self._agents if one.name == own.name]
+            yield own.within((known or [AgentProfile(name=own.name)])[0].leg_limits)
+        yield from (one for one in self._agents if one.name != own.name)
 
 
 _BEGUN_AT_MOST: Final = 2

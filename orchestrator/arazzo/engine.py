@@ -254,7 +254,7 @@ class _Replay:
     def _call(self, step: WrittenStep, scope: Scope, path: str) -> StepAnswer:
         spread: JsonObject = {}
         if step.spread is not None:
-            payload = self._filled({"payload": step.spread}, scope, path)["payload"]
+            payload = self._filled({"payload": step.spread}, scope, path).get("payload", {})
             if not isinstance(payload, dict):
                 raise _Stopped(FailMove(path, "its payload is no object, and its tool takes one"))
             spread = {step.spread_names.get(name, name): value for name, value in payload.items()}
@@ -295,7 +295,8 @@ class _Replay:
         """Return the call of a step, with its cancel as far as values are known before it."""
         title = step.title or step.step_id
         if step.card_text:
-            title = str(self._filled({"card text": step.card_text}, scope, path)["card text"])
+            filled = self._filled({"card text": step.card_text}, scope, path)
+            title = str(filled.get("card text", title))
         cancel = step.cancel
         if cancel is not None:
             own = {

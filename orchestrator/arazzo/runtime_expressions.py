@@ -261,7 +261,11 @@ def _named(
         return held[name], expression.path
     for known in sorted(held, key=len, reverse=True):
         if name.startswith((f"{known}.", f"{known}[")):
-            return held[known], (*_steps(expression.text, name[len(known) :]), *expression.path)
+            try:
+                steps = _steps(expression.text, name[len(known) :])
+            except ValueError as fault:
+                raise ValueMissing(str(fault)) from None
+            return held[known], (*steps, *expression.path)
     raise _without_value(expression, why)
 
 
@@ -304,7 +308,12 @@ def fill(template: JsonValue, scope: Scope) -> JsonValue:
             except (LookupError, ValueError):
                 raise ValueMissing(f"{selector['context']} has nothing at {query}") from None
         query = embed_into_json_path(query, lambda text: evaluate_text(text, scope))
-        found = query_json_path(query, context)
+        try:
+            found = query_json_path(query, context)
+        except ValueMissing:
+            raise
+        except ValueError as fault:  # of the values in it: the selector itself was checked
+            raise ValueMissing(f"a selector cannot be evaluated: {fault}") from None
         if not is_singular(query):
             return found
         if not found:

@@ -24,7 +24,7 @@ from orchestrator.client.stores import open_vault
 from orchestrator.core import errors
 from orchestrator.core.budget import check_currencies
 from orchestrator.core.errors import UsageError
-from orchestrator.core.pii import Handle, handle_of
+from orchestrator.core.pii import Handle, bare_personal, handle_for, handle_of
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import markdown_summary, visible_block
 from orchestrator.json_schema.references import FILES_KEY
@@ -173,6 +173,9 @@ class Starter:
             else:
                 policy = of_settings
         check_currencies(policy)
+        if request.call is not None and request.call.arguments:
+            catalog = await asyncio.to_thread(self._catalog)
+            check_call(request.call.tool, request.call.arguments, catalog)
         brought = BroughtInputs({}, {}, ())
         if request.inputs:
             brought = await asyncio.to_thread(
@@ -279,6 +282,29 @@ async def preview_plan(
     return preview.model_copy(update={"undeclared_inputs": brought.undeclared})
 
 
+def check_call(tool: str, arguments: JsonObject, catalog: "Catalog") -> None:
+    """Refuse a call with a personal value in the open, before it enters history.
+
+    A tool that this catalog lacks is left to the worker.
+
+    Raises:
+        UsageError: it names the field, or a file that may declare personal fields cannot be read.
+    """
+    _check_read(catalog)
+    known = catalog.tools.get(tool)
+    for name in bare_personal(arguments, known.pii_fields) if known is not None else ():
+        raise UsageError(
+            f"{name} of {tool} is personal, and its value would be kept in histories in the open: "
+            f"store it in the vault, and give its handle {handle_for(name)}"
+        )
+
+
+def _check_read(catalog: "Catalog") -> None:
+    if catalog.unread:
+        unread = "; ".join(map(str, catalog.unread))
+        raise UsageError(f"the personal inputs are unknown, since a file is unreadable: {unread}")
+
+
 def separate_personal(
     inputs: JsonObject, catalog: "Catalog", vault: "SqlVault", *, mission_id: str, pins: bool = True
 ) -> BroughtInputs:
@@ -291,9 +317,7 @@ def separate_personal(
             a handle refers to another mission's value, or a file that may declare personal fields
             cannot be read.
     """
-    if catalog.unread:
-        unread = "; ".join(map(str, catalog.unread))
-        raise UsageError(f"the personal inputs are unknown, since a file is unreadable: {unread}")
+    _check_read(catalog)
     personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
     declared = {
         name

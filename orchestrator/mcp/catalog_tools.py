@@ -111,17 +111,19 @@ def is_call(mission_id: str) -> bool:
 async def answer_of_call(exchange: Exchange, answer: MissionAnswer) -> types.CallToolResult:
     """Return the provider's answer if the call was made, else why not, or what it waits for."""
     meta: JsonObject = {"mission_id": answer.mission_id, "status": answer.status}
-    if not answer.over or answer.failed:
+    bodies: list[JsonValue] = []
+    if answer.over and not answer.failed:
+        view = await sight.seen_view(exchange.service, exchange.person, answer.mission_id)
+        legs = view.result.legs if view.result is not None else ()
+        bodies = [fact.body for leg in legs for fact in leg.facts]
+    if not bodies:  # a person may have skipped the call, and nothing failed
         return types.CallToolResult(
             content=[types.TextContent(text=answer.markdown())],
             structured_content={**meta, "waits": [w.model_dump(mode="json") for w in answer.waits]},
-            is_error=answer.failed,
+            is_error=answer.over,
             meta=meta,
         )
-    view = await sight.seen_view(exchange.service, exchange.person, answer.mission_id)
-    legs = view.result.legs if view.result is not None else ()
-    bodies = [fact.body for leg in legs for fact in leg.facts]
-    body: JsonValue = bodies[-1] if bodies else None
+    body = bodies[-1]
     return types.CallToolResult(
         content=[types.TextContent(text=visible_json(json.dumps(body, ensure_ascii=False)))],
         structured_content=body if isinstance(body, dict) else {"result": body},

@@ -10,6 +10,7 @@ from temporalio.client import WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.search_attributes import REQUESTER
 from orchestrator.client.session_handle import SessionHandle
+from orchestrator.client.start import check_call
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import SessionError
 from orchestrator.core.record import JsonObject, Record
@@ -23,6 +24,7 @@ from orchestrator.messages.session import (
     SessionCall,
     SessionResult,
 )
+from orchestrator.web.api.tools import catalog_of
 from orchestrator.web.api_operations import KEYED, Answered, Call, Operations, derived_id
 from orchestrator.web.people import Person, Right
 from orchestrator.web.problem_details import ProblemError
@@ -131,6 +133,7 @@ async def show_session(call: Call[None, None]) -> SessionView:
 async def begin_call(call: Call[BeginCall, None]) -> Answered[CallBegun]:
     """Begin a call, which may wait for a card."""
     handle = await _changeable(call, "begin calls in it")
+    check_call(call.body.tool, call.body.arguments, await catalog_of(call.service.settings))
     key = call.body.key or derived_id(call, "call", also=handle.session_id)
     call_id = await handle.begin(
         call.body.tool, call.body.arguments, reason=call.body.reason, key=key

@@ -107,6 +107,20 @@ async def test_a_session_is_rolled_back(api: Api, sandbox: Witness) -> None:
     assert (again.status_code, again.json()["code"]) == (409, "SessionOver")
 
 
+async def test_a_personal_value_in_the_open_begins_no_call(api: Api) -> None:
+    ann = api(ANN)
+    there = f"/sessions/{(await ann.post('/sessions', json={})).json()['session_id']}"
+    arguments = {"table_slot_id": "t", "traveler_name": "Zephyrine Oakhollow"}
+    wanted = {"tool": "dining_reserve_table", "arguments": arguments}
+    refused = await ann.post(f"{there}/calls", json=wanted)
+    ended = await ann.post(f"{there}/complete")
+
+    assert refused.status_code == 400, refused.text
+    assert "pii:traveler_name" in refused.json()["detail"]
+    assert "Oakhollow" not in refused.text
+    assert ended.json()["result"]["calls"] == []
+
+
 async def test_a_session_of_another_is_not_found(api: Api) -> None:
     """An operator, who sees all, may end it."""
     session = (await api(ANN).post("/sessions", json={})).json()["session_id"]

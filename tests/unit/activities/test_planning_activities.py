@@ -22,9 +22,11 @@ from orchestrator.activities.fair_slots import FairSlots
 from orchestrator.activities.plan_activities import PlanActivities
 from orchestrator.activities.planning_activities import HandOverActivities, PlanningActivities
 from orchestrator.adapters.telemetry.instruments import Telemetry
+from orchestrator.arazzo.written import WrittenStep, WrittenWorkflow
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import GoalUnread, ModelRefused, ModelUnavailable
+from orchestrator.core.limits import Limits
 from orchestrator.messages.leg import HandOverAsked, HandOverInput, HandOverPlan
 from orchestrator.messages.mission import BegunPlan, MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -34,8 +36,10 @@ from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
     Finish,
+    GiveUp,
     LegPlan,
     MissionPlan,
+    OneCall,
     StepContext,
 )
 from orchestrator.planning.per_agent import PerAgentPlanner
@@ -179,6 +183,30 @@ async def test_an_answer_that_is_none_ends_the_mission_at_once(
 
     assert plan in of_plan.message and step in of_step.message
     assert of_plan.non_retryable and of_step.non_retryable
+
+
+SEND = WrittenStep(step_id="send", tool="flight_book_offer", arguments={"traveler_id": "Ada"})
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [
+        {"call": OneCall(tool="weather_get_forecast", arguments={"city": "Oslo", "dayz": 2})},
+        {"written": WrittenWorkflow(workflow_id="w", steps=(SEND,))},
+    ],
+    ids=["call", "workflow"],
+)
+async def test_a_fault_of_what_is_written_ends_its_leg(
+    thought: Thought, fixed: dict[str, Any]
+) -> None:
+    """It is no trouble of a model: asked again, it would be the same."""
+    context = thought.context.model_copy(update=fixed)
+    planning = thought.by(Scripted())
+    selection = await run(planning.selected, context, context)
+    planned = await run(planning.plan_step, PlanStepInput(context=context, selection=selection))
+
+    assert isinstance(planned.decision, GiveUp)
+    assert not planned.unusable
 
 
 async def test_discovery_hears_what_was_meant(thought: Thought) -> None:
@@ -359,6 +387,46 @@ async def test_a_hand_over_takes_along_the_orders_that_its_agent_can_serve(
 
     assert plan.leg is not None, plan.refusal
     assert plan.leg.orders == (room,)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "tool", "is_planned"),
+    [
+        ((), "flight_search_offers", True),
+        ((), "hotel_book_room", False),
+        ((AgentProfile(name="reader", domains=("hotels",)),), "flight_search_offers", False),
+    ],
+    ids=["inside", "outside", "outside the worker's"],
+)
+async def test_a_goal_of_a_workflow_stays_inside_the_wall_of_its_agent(
+    shipped: Catalog, profiles: tuple[AgentProfile, ...], tool: str, is_planned: bool
+) -> None:
+    """Also on a worker without its profile; with the limits of a planner, not of a workflow."""
+    limits = Limits(steps=1_000, tool_calls=9)
+    reader = AgentProfile(name="reader", tools=("flight_search_offers",), limits=limits)
+    asked = HandOverAsked(
+        hand_over_id="m.1-trip.1",
+        leg_id="1-trip",
+        agent="",
+        goal="Look around",
+        orders=(Order(tools=(tool,)),),
+    )
+    flow = WrittenWorkflow(workflow_id="trip", steps=(SEND,))
+    wanted = HandOverInput(
+        mission_id="m",
+        asked=asked,
+        asking=LegPlan(leg_id="1-trip", goal="Travel", agent=reader, written=flow),
+        new_leg_id="h1-1-trip",
+        catalog_digest=shipped.digest,
+    )
+    catalogs = MemoryCatalogs()
+    catalogs.put(shipped)
+    plan: HandOverPlan = await run(HandOverActivities(catalogs, profiles).plan_hand_over, wanted)
+
+    assert (plan.leg is not None) is is_planned
+    if plan.leg is not None:
+        assert plan.leg.agent.wall == reader.wall
+        assert plan.leg.agent.limits == Limits(steps=40, tool_calls=9)
 
 
 ANY = AgentProfile(name="any")

@@ -87,6 +87,10 @@ def test_an_optional_input_that_is_not_given_is_left_out() -> None:
         "find", "search", {"page": {"n": 1}}, "find"
     )
     assert move(flow(guests)) == CallMove("find", "search", {"guests": 2}, "find")
+    whole = WrittenStep(step_id="find", tool="search", spread="$inputs.limit")
+    noted = with_(whole, card_text="$inputs.limit")
+    assert move(flow(whole, inputs=inputs)) == CallMove("find", "search", {}, "find")
+    assert move(flow(noted, inputs=inputs)) == CallMove("find", "search", {}, "find")
 
 
 @pytest.mark.parametrize("outcome", ["succeeded", "unknown"])

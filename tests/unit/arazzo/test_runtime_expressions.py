@@ -131,6 +131,21 @@ def test_a_value_in_a_query_stays_one_string() -> None:
     assert found == ["a' || @.secret == 'b"]
 
 
+@pytest.mark.parametrize(
+    ("selector", "given"), [("$.items[?@.id == {$inputs.x}]", "a" * 1_100), ("$[{$inputs.x}]", 0.5)]
+)
+def test_a_value_that_spoils_its_query_is_a_missing_value(selector: str, given: JsonValue) -> None:
+    scope = Scope(inputs={"x": given}, message=SCOPE.message)
+
+    with pytest.raises(ValueMissing, match="cannot be evaluated"):
+        fill(select(selector, "jsonpath"), scope)
+
+
+def test_a_path_that_is_none_leads_to_no_value() -> None:
+    with pytest.raises(ValueMissing, match="is no property"):
+        fill("$inputs.trip..days", SCOPE)
+
+
 def test_a_query_that_takes_too_long_is_refused() -> None:
     deep: JsonValue = [[[{"a": index}] for index in range(30)] for _ in range(100)]
 

@@ -22,6 +22,7 @@ from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApprova
 from orchestrator.core.errors import MissionIdTaken, UsageError
 from orchestrator.messages.mission import MissionInput, MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.planning.models import OneCall
 from orchestrator.settings import Settings
 
 REQUEST = MissionRequest(goal="go", mission_id="m")
@@ -157,6 +158,33 @@ async def test_what_is_personal_follows_the_documents(tmp_path: Path) -> None:
         sent.append(brought.values)
 
     assert sent == [{}, {"guest": "Ada"}, {"guest": "Ada"}]
+
+
+@pytest.mark.parametrize(
+    ("tool", "guest", "is_sent"),
+    [
+        ("room_find", "Ada", False),
+        ("room_find", "pii:guest", True),
+        ("of_another_catalog", "Ada", True),
+    ],
+)
+async def test_a_call_with_a_personal_value_in_the_open_is_not_sent(
+    tool: str, guest: str, is_sent: bool, tmp_path: Path
+) -> None:
+    """A tool that the documents here lack is checked by the worker alone."""
+    rooms = tmp_path / "specs" / "rooms.yaml"
+    rooms.parent.mkdir()
+    rooms.write_text(DOCUMENT.replace("FIELD", "guest"))
+    server = Server()
+    starter = Starter(server, Settings(specs=(rooms.parent,), state_dir=tmp_path / "state"))
+    request = MissionRequest(goal="g", call=OneCall(tool=tool, arguments={"guest": guest}))
+    if is_sent:
+        await starter.start(request)
+    else:
+        with pytest.raises(UsageError, match=r"guest of room_find is personal.*pii:guest"):
+            await starter.start(request)
+
+    assert bool(server.sent) is is_sent
 
 
 async def test_a_wider_policy_than_the_settings_is_not_sent(tmp_path: Path) -> None:

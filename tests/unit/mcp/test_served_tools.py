@@ -1,6 +1,7 @@
 """What MCP clients are served of the bundled catalog, in memory and without any connection."""
 
 import re
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,8 +12,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import MissionNotFound
-from orchestrator.mcp.catalog_tools import CatalogTools
-from orchestrator.mcp.exchange import Resumed, read_state
+from orchestrator.mcp.catalog_tools import CatalogTools, answer_of_call
+from orchestrator.mcp.exchange import Exchange, Resumed, read_state
 from orchestrator.mcp.mcp_server import mcp_server
 from orchestrator.mcp.mission_answers import MissionAnswer, OpenWait
 from orchestrator.mcp.mission_tools import MISSION_TOOLS, check_arguments
@@ -121,6 +122,35 @@ async def test_no_client_answers_what_another_server_asks(monkeypatch: pytest.Mo
 
     assert result.is_error
     assert "http://inbox/questions/m.1-book.2-input" in str(result.content)
+
+
+@pytest.mark.parametrize(
+    ("status", "bodies", "is_error"),
+    [
+        ("incomplete", [], True),
+        ("rolled_back", [{"id": "T-1"}], True),
+        ("succeeded", [{"id": "T-1"}], False),
+        ("succeeded", [None], False),
+        ("running", [], False),
+    ],
+)
+async def test_a_call_that_was_not_made_is_no_success(
+    status: str, bodies: list[Any], is_error: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person may have skipped it; an answer may have no body, and a mission may go on."""
+
+    async def seen(*_: object) -> Any:
+        facts = [SimpleNamespace(body=body) for body in bodies]
+        return SimpleNamespace(result=SimpleNamespace(legs=[SimpleNamespace(facts=facts)]))
+
+    monkeypatch.setattr("orchestrator.mcp.catalog_tools.sight.seen_view", seen)
+    over = status != "running"
+    answer = MissionAnswer(mission_id="call-1", status=status, over=over, url="http://inbox/m")
+    exchange = cast("Exchange", SimpleNamespace(service=None, person=None))
+    result = await answer_of_call(exchange, answer)
+
+    assert bool(result.is_error) is is_error
+    assert ("**incomplete**" in str(result.content)) is (status == "incomplete")
 
 
 async def test_a_bug_is_answered_without_its_text() -> None:
