@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import contextvars
+import json
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -249,6 +250,7 @@ listed again at once.
 """
 _MOST_TOOLS: Final = 10_000
 _MOST_PAGES: Final = 1_000
+_MOST_LISTED_BYTES: Final = 20_000_000
 _WIRE_FACTOR: Final = 4
 """An answer has a result as text and as structured content, with escapes."""
 
@@ -278,14 +280,43 @@ class McpSession:
         self._max_bytes = max_bytes
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._uses = 0
+        self._is_retired = False
         self._listed_at = float("-inf")
         self._declared: dict[str, str] = {}
         self.hidden: Sequence[Hidden] = ()
 
     @property
+    def is_closed(self) -> bool:
+        """True once its connection was closed, and its process has ended."""
+        return self._task is not None and self._task.done()
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the connection is closed, or is being closed."""
+        return self._task is None or self._task.done() or self._stop.is_set()
+
+    @property
     def is_over(self) -> bool:
         """True if no further call can be made."""
-        return self._task is None or self._task.done() or self._stop.is_set()
+        return self.has_ended or self._is_retired
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Keep the session open while the body makes a call, even if it is retired meanwhile."""
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
+            if self._is_retired and not self._uses:
+                self._stop.set()
+
+    def retire(self) -> None:
+        """Take no further call, and end with the last one under way: each may be a consequence."""
+        self._is_retired = True
+        if not self._uses:
+            self._stop.set()
 
     async def open(self, secrets: SecretStore) -> None:
         """Begin the session.
@@ -306,11 +337,10 @@ class McpSession:
             async with asyncio.timeout(_OPENED_WITHIN_S):
                 self._client = await asyncio.shield(opened)
         except TimeoutError as late:
-            opened.cancel()
-            await self.close()
+            self._abandon(opened)
             raise SessionUnopened(f"it has not begun in {_OPENED_WITHIN_S:g} s") from late
         except asyncio.CancelledError:
-            await self.close()
+            self._abandon(opened)
             raise
         except SessionUnopened as error:
             fault, reason = exchange.fault, str(error)
@@ -321,6 +351,13 @@ class McpSession:
             elif (exchange.status or 0) >= 400:
                 reason = f"it answers HTTP {exchange.status}"
             raise SessionUnopened(reason) from error
+
+    def _abandon(self, opened: "asyncio.Future[Client]") -> None:
+        """End what has not begun; nothing waits for it, as the call's time is over."""
+        opened.cancel()
+        self._stop.set()
+        if self._task is not None:
+            self._task.cancel()
 
     async def _serve(self, resolved: Resolved, opened: "asyncio.Future[Client]") -> None:
         reason = "it has ended"
@@ -372,10 +409,6 @@ class McpSession:
             incoming, outgoing = await stack.enter_async_context(streams)
             yield incoming, _FormsAlone(outgoing)
 
-    def give_up(self) -> None:
-        """Let the session end, and what is under way in it."""
-        self._stop.set()
-
     async def close(self) -> None:
         """End the session, and the server's process."""
         self._stop.set()
@@ -403,6 +436,7 @@ class McpSession:
             async with asyncio.timeout(_LISTED_WITHIN_S):
                 tools: dict[str, JsonObject] = {}
                 cursor: str | None = None
+                size, repeats_in_headers = 0, False
                 for _ in range(_MOST_PAGES):
                     params = types.PaginatedRequestParams(cursor=cursor)
                     page = await self._client.session.send_request(
@@ -412,6 +446,11 @@ class McpSession:
                     for written in listed if isinstance(listed, list) else ():
                         name = str(types.Tool.model_validate(written).name)
                         tool = cast("JsonObject", written)
+                        text = json.dumps(written)
+                        size += len(text)
+                        repeats_in_headers = repeats_in_headers or "x-mcp-header" in text
+                        if size > _MOST_LISTED_BYTES:
+                            raise ListingRefused("it lists more than 20 MB of tools")
                         if tools.setdefault(name, tool) is not tool:
                             raise ListingRefused(f"it lists two tools called {name!r}")
                     if len(tools) > _MOST_TOOLS:
@@ -422,7 +461,7 @@ class McpSession:
                         break
                 else:
                     raise ListingRefused(f"its list has more than {_MOST_PAGES:,} pages")
-                if "x-mcp-header" in str(tools):
+                if repeats_in_headers:
                     # By this the library knows what to repeat in headers.
                     await self._client.list_tools()
                 self._declared = {name: declaration_digest(tool) for name, tool in tools.items()}

@@ -224,6 +224,8 @@ MOUNT: Final = f"all://*{HOSTS}"
 MCP_EXTRA: Final = "pip install 'orchestrator-missions[mcp]'"
 GIVEN: Final = "orchestrator.input_given"
 """The extension of a request that carries the answer to what the server asked."""
+_DEEPEST: Final = 100
+"""The nesting of a result that is read; deeper ones have no use, and spoil recursive readers."""
 _NEVER_CALLED: Final = {-32601: 404, -32602: 400}
 """Errors of the protocol by which no tool was called (unknown method or tool, bad arguments)."""
 
@@ -259,6 +261,8 @@ class McpTransport(httpx.AsyncBaseTransport):
         self._http = http
         self._max_answer_bytes = max_answer_bytes
         self._sessions: dict[str, McpSession] = {}
+        self._every: set[McpSession] = set()
+        """These, those that are being opened, and those that end with their last call."""
         self._opening: dict[str, asyncio.Lock] = {}
 
     def has(self, server: str) -> bool:
@@ -286,13 +290,19 @@ class McpTransport(httpx.AsyncBaseTransport):
         if noted is not None:
             await noted("mcp.session.started", {})
         session = await self._session(server)
+        with session.used():
+            return await self._called(session, tool, request, name)
+
+    async def _called(
+        self, session: "McpSession", tool: Mapping[str, Any], request: httpx.Request, name: str
+    ) -> httpx.Response:
         if (refusal := await self._changed(session, tool, request)) is not None:
             return _problem(400, refusal)
         body = await request.aread()
         arguments: JsonObject = json.loads(body) if body else {}
         meta = {KEY_HEADER: key} if (key := request.headers.get(KEY_HEADER)) else {}
         library = mcp_library()
-        exchange = Exchange(noted=noted)
+        exchange = Exchange(noted=request.extensions.get("trace"))
         given: InputGiven | None = request.extensions.get(GIVEN)
         try:
             result = await session.call(tool["name"], arguments, meta, exchange, given)
@@ -301,16 +311,20 @@ class McpTransport(httpx.AsyncBaseTransport):
         except library.ValidationError as error:
             return _problem(502, f"its result is none of the protocol ({error.error_count()})")
         mask = Mask(session.hidden)
+        if _is_deeper(result, _DEEPEST):
+            return _problem(502, f"its result is nested more than {_DEEPEST} deep")
+        # In threads: to mask megabytes of short texts may take seconds.
         if result.get("resultType") == "input_required":
-            raise InputAsked(read_input(name, result, mask))
+            raise InputAsked(await asyncio.to_thread(read_input, name, result, mask))
         if result.get("resultType", "complete") != "complete":
             return _problem(502, "the server wants more than the call: a task to follow")
-        return _answer(result, mask, has_refusal=tool["has_refusal"] is True)
+        has_refusal = tool["has_refusal"] is True
+        return await asyncio.to_thread(_answer, result, mask, has_refusal=has_refusal)
 
     async def aclose(self) -> None:
         """Close all sessions, and end the processes of servers."""
-        sessions, self._sessions = [*self._sessions.values()], {}
-        await asyncio.gather(*(session.close() for session in sessions))
+        every, self._every, self._sessions = self._every, set(), {}
+        await asyncio.gather(*(session.close() for session in every))
 
     async def _session(self, server: McpServer) -> "McpSession":
         sessions = mcp_library()
@@ -319,6 +333,7 @@ class McpTransport(httpx.AsyncBaseTransport):
             if session is not None and not session.is_over:
                 return session
             session = sessions.McpSession(server, self._http, self._max_answer_bytes)
+            self._every = {one for one in self._every if not one.is_closed} | {session}
             try:
                 await session.open(self._secrets)
             except sessions.SessionUnopened as error:
@@ -334,12 +349,12 @@ class McpTransport(httpx.AsyncBaseTransport):
         try:
             declared = await session.declaration_of(tool["name"])
         except (sessions.MCPError, sessions.ValidationError, sessions.ListingRefused) as error:
-            await session.close()
+            session.retire()
             raise httpx.ConnectError(
                 f"the server does not list its tools ({type(error).__name__})", request=request
             ) from error
         except asyncio.CancelledError:
-            session.give_up()  # it hangs: the next attempt begins another
+            session.retire()  # it hangs: the next attempt begins another
             raise
         if declared == tool["declaration"]:
             return None
@@ -366,15 +381,13 @@ class McpTransport(httpx.AsyncBaseTransport):
             return _problem(_NEVER_CALLED[code], mask.text(message))
         status = exchange.status
         if status in (401, 403, 404):
-            await session.close()
+            session.retire()
         if status == 404:
             raise httpx.ConnectError("the server has forgotten the session", request=request)
         if status is not None and status >= 400:
             headers = {"Retry-After": exchange.retry_after} if exchange.retry_after else {}
             return _problem(status, mask.text(message), headers)
-        if session.is_over or code in (-32000, -32001, -32700, -32600):
-            if session.is_over:
-                await session.close()
+        if session.has_ended or code in (-32000, -32001, -32700, -32600):
             raise httpx.ReadError(f"no result: {mask.cut(message, 200)}", request=request)
         return _problem(500, mask.text(message))
 
@@ -392,6 +405,19 @@ def mcp_library() -> Any:
     return mcp_sessions
 
 
+def _is_deeper(value: object, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, dict | list):
+                inner.extend(one.values() if isinstance(one, dict) else one)
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
 def _answer(result: JsonObject, mask: Mask, *, has_refusal: bool) -> httpx.Response:
     content = result.get("content")
     listed = content if isinstance(content, list) else []
@@ -406,6 +432,7 @@ def _answer(result: JsonObject, mask: Mask, *, has_refusal: bool) -> httpx.Respo
     if "structuredContent" not in result and not others:
         with suppress(ValueError, RecursionError):
             value = json.loads(text)  # many servers answer with JSON as a text
+            value = None if _is_deeper(value, _DEEPEST) else value
     if not isinstance(value, dict | list):
         value = {"text": text, **({"content": others} if others else {})}
     value = result.get("structuredContent", value)

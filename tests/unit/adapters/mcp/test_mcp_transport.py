@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -60,6 +62,9 @@ class Rooms(httpx.AsyncBaseTransport):
         self.called = called
         self.streams: httpx.Response | Exception = httpx.Response(405)
         self.tools = [BOOK, READ]
+        self.listed: Any = None
+        self.begins: asyncio.Event | None = None
+        """It answers no `initialize` before this is set."""
         self.requests: list[httpx.Request] = []
         self.calls: list[JsonObject] = []
 
@@ -73,6 +78,8 @@ class Rooms(httpx.AsyncBaseTransport):
         message = json.loads(await request.aread())
         match message["method"]:
             case "initialize":
+                if self.begins is not None:
+                    await self.begins.wait()
                 about = {"name": "rooms", "version": "1"}
                 capabilities = {"tools": {"listChanged": True}}
                 version = message["params"]["protocolVersion"]
@@ -80,6 +87,8 @@ class Rooms(httpx.AsyncBaseTransport):
                 return _result(message, {**result, "serverInfo": about}, {"mcp-session-id": "1"})
             case "notifications/initialized" | "notifications/cancelled":
                 return httpx.Response(202)
+            case "tools/list" if self.listed is not None:
+                return self.listed(message)
             case "tools/list":
                 return _result(message, {"tools": self.tools})
             case "tools/call":
@@ -285,6 +294,84 @@ async def test_a_forgotten_session_is_opened_again() -> None:
         found = await call(tools)
 
     assert found.kind == "succeeded"
+
+
+async def test_a_session_that_fails_one_call_ends_with_the_last_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each may be a consequence of another mission, which would become unknown."""
+    monkeypatch.setattr("orchestrator.adapters.mcp.mcp_sessions._LISTED_FOR_S", 0)
+    released = asyncio.Event()
+
+    async def late(message: JsonObject) -> httpx.Response:
+        await released.wait()
+        return _result(message, booked())
+
+    server = Rooms(late)
+    async with client_of(server) as tools:
+        first = asyncio.create_task(call(tools))
+        async with asyncio.timeout(5):
+            while not server.calls:  # noqa: ASYNC110  # a test polls
+                await asyncio.sleep(0.01)
+        server.listed = error(-32603)
+        with pytest.raises(TransportFailed) as second:
+            await call(tools, key="k-2")
+        released.set()
+        found = await first
+        server.listed = None
+        after = await call(tools, key="k-3")
+
+    assert not second.value.may_have_arrived
+    assert (found.kind, after.kind) == ("succeeded", "succeeded")
+    begun = [one for one in server.requests if b'"initialize"' in one.content]
+    assert len(begun) == 2
+
+
+async def test_a_server_that_does_not_begin_keeps_no_call_beyond_its_time() -> None:
+    """Nothing was sent, which the workflow has to hear before it gives the attempt up."""
+    server = Rooms(booked())
+    server.begins = asyncio.Event()
+    began = time.monotonic()
+    async with client_of(server) as tools:
+        with pytest.raises(TransportFailed) as late:
+            await call(tools, timeout_s=0.3)
+        took = time.monotonic() - began
+        server.begins.set()
+
+    assert not late.value.may_have_arrived
+    assert took < 5  # closing a session in order takes up to eight seconds
+
+
+async def test_a_list_of_tools_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Page after page of it would fill the memory of the worker."""
+    monkeypatch.setattr("orchestrator.adapters.mcp.mcp_sessions._MOST_LISTED_BYTES", 20_000)
+    pages = itertools.count()
+
+    def endless(message: JsonObject) -> httpx.Response:
+        page = next(pages)
+        tool = {**BOOK, "name": f"book_{page}", "description": "x" * 4_000}
+        return _result(message, {"tools": [tool], "nextCursor": str(page)})
+
+    server = Rooms(booked())
+    server.listed = endless
+    async with client_of(server) as tools:
+        with pytest.raises(TransportFailed):
+            await call(tools)
+
+    assert next(pages) < 10
+
+
+async def test_a_result_of_a_useless_depth_is_not_read() -> None:
+    """Neither as structured content, nor as JSON in a text."""
+    nested: Any = "x"
+    for _ in range(120):
+        nested = [nested]
+
+    structured = await outcome(content(structuredContent={"deep": nested}), "get_room")
+    written = await outcome(content(text(json.dumps(nested))), "get_room")
+
+    assert structured.kind == "unknown"
+    assert isinstance(written.body, dict)
 
 
 async def test_a_call_without_an_answer_in_time_is_unclear_and_cancelled() -> None:
