@@ -62,7 +62,7 @@ class Rooms(httpx.AsyncBaseTransport):
         self.called = called
         self.streams: httpx.Response | Exception = httpx.Response(405)
         self.tools = [BOOK, READ]
-        self.listed: Any = None
+        self.listed: Callable[[JsonObject], Any] | None = None
         self.begins: asyncio.Event | None = None
         """It answers no `initialize` before this is set."""
         self.requests: list[httpx.Request] = []
@@ -88,7 +88,8 @@ class Rooms(httpx.AsyncBaseTransport):
             case "notifications/initialized" | "notifications/cancelled":
                 return httpx.Response(202)
             case "tools/list" if self.listed is not None:
-                return self.listed(message)
+                answer: httpx.Response = self.listed(message)
+                return answer
             case "tools/list":
                 return _result(message, {"tools": self.tools})
             case "tools/call":
