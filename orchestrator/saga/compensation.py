@@ -392,6 +392,12 @@ class _Attempt:
         if self._http_says_gone(tool, outcome, repeated=self.obligation.cancel_sent):
             return self._already_over(tool, why)
         probed = (yield from self._probe()) if self._can_verify_gone or not is_missing else None
+        if (
+            outcome.status in _MOVED
+            and probed is not None
+            and probed.says in ("nothing", "refused")
+        ):
+            return self._unclear(f"{tool.name} was refused: {why}; {probed.why}")
         is_version_read = probed is None and outcome.status in _MOVED
         if is_version_read:
             probed = yield from self._probe_version(tool, sent)

@@ -346,6 +346,18 @@ def test_a_version_that_moved_is_read_again() -> None:
     assert played(known, old, [moved, newer, moved, newer])[0].state == "parked"
 
 
+@pytest.mark.parametrize("probe", [REFUSED, ANOTHERS])
+def test_a_version_that_moved_is_no_end_while_its_probe_settles_nothing(
+    probe: ToolOutcome,
+) -> None:
+    """The probe may show the new version at the next attempt."""
+    moved = ToolOutcome(kind="rejected", status=412, reason="it has changed")
+
+    failed = unsettled(probed(), COMMITTED, [moved, probe])
+
+    assert failed.counts
+
+
 def versioned(*, reader: bool = True) -> Catalog:
     """A cancel that sends a version, and a GET of its path that shows the current one."""
     template: JsonObject = {"id": "$response.body#/id", "If-Match": "$response.body#/etag"}
