@@ -161,7 +161,7 @@ class ToolActivities:
             try:
                 self._cancels.check(catalog, tool, call)
                 await self._check_owner(tool, call, until)
-                await self._claim(tool, call, until, clock.now())
+                call = await self._claim(tool, call, until, clock.now())
             except (GrantMissing, GrantRefused) as doubt:
                 # Another leg may have cancelled the obligation first, or used up the standing
                 # approval: the planner reads that nothing is left.
@@ -257,14 +257,15 @@ class ToolActivities:
                 why = f"{tool.name} would name what mission {owner} was answered with"
                 raise GrantMissing(call.call_id, why)
 
-    async def _claim(self, tool: Tool, call: ToolCall, until: float, now: datetime) -> None:
+    async def _claim(self, tool: Tool, call: ToolCall, until: float, now: datetime) -> ToolCall:
         """Use up the grant of a call, and note its possible effect, before the request is sent.
 
         Only one execution of an activity may ever send a call. A later attempt of that execution is
         the same call: its digest covers the call's id, and so the idempotency key by which the
         provider recognises it. A tool without a key is never attempted twice. Anything else with
         the same grant or id is another call: a second execution, a mission that was reset, a copied
-        input. Without a grant, the very same call may be sent again under its key.
+        input. Without a grant, the very same call may be sent again under its key; it is returned
+        as one that may have arrived before.
 
         Raises:
             GrantUsed: something else has used the grant, or sent a call of this id.
@@ -273,7 +274,7 @@ class ToolActivities:
         needs_grant = approved_as(tool, call) is not None
         ledger = Ledger().sending(call.obligation, call.cancels)
         if not needs_grant and ledger == Ledger():
-            return
+            return call
         user = f"{_run()}{activity.info().activity_id}"
         grant = call.grant if needs_grant else None
         grants = (grant.digest,) if grant is not None else ()
@@ -294,6 +295,9 @@ class ToolActivities:
             )
         if call.postponed and claim.sent_by is not None:
             await from_store(until, self._grants.settle, call.key, ledger)
+        if _is_repeated(claim, call, user):
+            return call.model_copy(update={"may_have_arrived": True})
+        return call
 
     async def _was_sent_later(self, call: ToolCall, sent: SentCall, until: float) -> bool:
         """Return True if something else has already sent the call after this many postponements."""
@@ -335,12 +339,17 @@ def _is_used(claim: Claim, call: ToolCall, user: str) -> bool:
     return before is not None and not (_is_of_this_call(before, call) or _was_not_sent(claim))
 
 
-def _was_sent(claim: Claim, tool: Tool, call: ToolCall, user: str) -> bool:
-    """Return True if something else has sent a call of this id: this one may be a second."""
+def _is_repeated(claim: Claim, call: ToolCall, user: str) -> bool:
+    """Return True if something else has sent a call of this id: no refusal settles what it did."""
     before = claim.sent_by
     if before is None or not _is_anothers(before, user):
         return False
-    if call.postponed and (_is_of_this_call(before, call) or _was_not_sent(claim)):
+    return not (call.postponed and (_is_of_this_call(before, call) or _was_not_sent(claim)))
+
+
+def _was_sent(claim: Claim, tool: Tool, call: ToolCall, user: str) -> bool:
+    """Return True if something else has sent a call of this id: this one may be a second."""
+    if not _is_repeated(claim, call, user):
         return False
     sent = [(o.tool, o.arguments) for o in claim.ledger.obligations]
     sent += [(c.tool, c.arguments) for c in claim.ledger.cancels]

@@ -53,7 +53,7 @@ _LEAVES = """\
             left = _time_left(call, clock)  # checked last: the process may be paused anywhere above
 """
 _CLAIMS = """\
-                await self._claim(tool, call, until, clock.now())
+                call = await self._claim(tool, call, until, clock.now())
 """
 _IGNORES_THE_STORE = (
     ("                if is_cancelled:\n", "                if False:\n"),

@@ -69,7 +69,8 @@ def desk(store: CatalogStore, shop: Shop, scripted: Any) -> OpenDesk:
     """Makes a desk whose provider answers so."""
 
     def make(*answers: Any, key: bool = True) -> Desk:
-        return Desk(store, shop(key=key), scripted({"order_book": list(answers)}))
+        script = {"order_book": list(answers), "find_order": [BUSY]}
+        return Desk(store, shop(key=key), scripted(script))
 
     return make
 
@@ -130,6 +131,19 @@ async def test_after_a_reset_the_same_call_goes_out_under_its_key_alone(desk: Op
         assert (refused.type, refused.non_retryable) == ("GrantUsed", True)
     assert keyless._client.called == ["order_book"]
     assert keyless.state is S.COMMITTED
+
+
+async def test_a_refusal_after_a_reset_settles_nothing_of_what_was_sent_before(
+    desk: OpenDesk,
+) -> None:
+    """The branch before may have had its effect; another run's attempt knows only its own."""
+    selling = desk(BUSY, REFUSED)
+    await failure_of(selling.send(selling.call()))
+
+    unclear = await failure_of(selling.send(selling.call(), run_id="2"))
+
+    assert unclear.non_retryable
+    assert selling.state is S.INTENDED
 
 
 async def test_a_call_that_was_held_back_is_sent_later(desk: OpenDesk) -> None:
